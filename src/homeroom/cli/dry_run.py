@@ -1,0 +1,57 @@
+"""``homeroom dry-run``: the whole plan of a run, and nothing done."""
+
+import argparse
+import json
+from collections.abc import Mapping
+
+from homeroom.cli import options
+
+_EPILOG = """\
+examples:
+  homeroom dry-run                      the plan for this directory
+  homeroom dry-run --json               the same for machines (docs/reference/json.md)
+  homeroom dry-run -- -p 'hello'        with arguments for the agent
+
+It writes nothing, anywhere, and works on a machine where nothing is installed. Secrets are
+shown by kind and by eight digits of a digest, never by value."""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "dry-run",
+        help="print everything that start would do",
+        description="Print everything that `homeroom start` would do, without doing any of it.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    options.add_run_options(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(handler=run, takes_arguments=True)
+
+
+def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """Print a plan.
+
+    Args:
+        arguments: The parsed command line.
+        environ: The caller's environment.
+
+    Returns:
+        0.
+
+    Raises:
+        HomeroomError: The run could not be planned.
+    """
+    from homeroom import config, home, paths, plan
+    from homeroom.cli import plan_view
+
+    places = paths.locate(environ)
+    settings = config.load(places.config_file)
+    endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
+    request = options.request(arguments, settings, endpoint)
+    decided = plan.make(request, environ, places, settings, home.new_run_id())
+    document = plan_view.document(decided)
+    print(json.dumps(document, indent=2) if arguments.json else plan_view.text(document))
+    return 0

@@ -1,0 +1,103 @@
+"""The command line's entry and its one error edge."""
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from homeroom import __version__
+from homeroom.cli import dry_run, setup, start, sweep
+from homeroom.errors import HomeroomError
+
+_COMMANDS = (setup, start, dry_run, sweep)
+
+_DESCRIPTION = """\
+Give every run of a coding agent a private, pinned, sandboxed room: its own HOME, made for
+that run, proven shut before the agent enters, and wiped when it leaves."""
+
+_EPILOG = """\
+first steps:
+  homeroom setup                        install the pinned tools, once
+  homeroom start --demo -- -p 'hello'   see it work: no account, no network
+  homeroom start                        the agent, in a room, on this directory
+
+Each command has its own --help. Exit codes: docs/reference/exit-codes.md."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: The arguments, without the program's name; the process's own when None.
+
+    Returns:
+        The exit status, as documented in ``docs/reference/exit-codes.md``.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    own, theirs = _split(words)
+    arguments = _parser().parse_args(own)
+    if theirs and not getattr(arguments, "takes_arguments", False):
+        _parser().error(f"`{arguments.command}` takes no arguments after --")
+    arguments.arguments = tuple(theirs or ())
+    try:
+        status: int = arguments.handler(arguments, os.environ)
+    except HomeroomError as error:
+        _explain(error, as_json=getattr(arguments, "json", False))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; a second error at exit would only confuse.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:  # noqa: BLE001
+        traceback.print_exc()
+        _say(f"internal error: {type(error).__name__}; this is a bug, please report the lines above")
+        return HomeroomError.exit_code
+    return status
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
+    """Part homeroom's own words from the agent's, at the first ``--``."""
+    if "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="homeroom",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"homeroom {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in _COMMANDS:
+        module.add_parser(commands)
+    return parser
+
+
+def _explain(error: HomeroomError, *, as_json: bool) -> None:
+    if as_json:
+        content = {
+            "kind": error.kind,
+            "message": error.message,
+            "hint": error.hint,
+            "exit_code": error.exit_code,
+        }
+        print(json.dumps({"schema": 1, "error": content}, indent=2))
+    _say(f"error: {error.message}")
+    if error.hint:
+        _say(f"hint: {error.hint}")
+
+
+def _say(line: str) -> None:
+    # A name may hold bytes that no encoding has; the message must come through anyway.
+    text = f"homeroom: {line}\n".encode(sys.stderr.encoding or "utf-8", "backslashreplace")
+    sys.stderr.buffer.write(text)
+    sys.stderr.flush()

@@ -1,0 +1,83 @@
+"""Options that ``start`` and ``dry-run`` share."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeroom.config import Config
+    from homeroom.plan import Request
+
+# What a dry run shows in place of the address that the demo's server will get.
+UNKNOWN_ENDPOINT = "http://127.0.0.1:0"
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that decide a run.
+
+    Args:
+        parser: The command's parser.
+    """
+    parser.add_argument("agent", nargs="?", help="which agent (default: claude, or run.provider)")
+    parser.add_argument(
+        "-C",
+        "--directory",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="where the agent works (default: here)",
+    )
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="let a model server on this machine answer: no account, no network",
+    )
+    credentials = parser.add_mutually_exclusive_group()
+    credentials.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="use the API key in this variable, not the agent's own login",
+    )
+    credentials.add_argument(
+        "--no-credentials",
+        action="store_true",
+        help="start logged out, whatever login there is",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="pass this variable of yours into the room (may be repeated)",
+    )
+
+
+def request(
+    arguments: argparse.Namespace,
+    settings: "Config",
+    endpoint: str | None = None,
+) -> "Request":
+    """Turn a parsed command line into a request.
+
+    Args:
+        arguments: As parsed.
+        settings: The user's configuration.
+        endpoint: The model server's base URL, for the demo.
+
+    Returns:
+        What was asked for.
+    """
+    from homeroom import provider
+    from homeroom.plan import Request
+    from homeroom.session import terminal
+
+    return Request(
+        agent=arguments.agent or settings.run.provider or provider.DEFAULT,
+        arguments=arguments.arguments,
+        directory=arguments.directory,
+        api_key_env=arguments.api_key_env,
+        use_credentials=not arguments.no_credentials,
+        inherit=tuple(arguments.env),
+        endpoint=endpoint,
+        interactive=terminal.is_interactive(),
+    )

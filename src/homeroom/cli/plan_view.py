@@ -1,0 +1,130 @@
+"""A plan as one JSON document, and that document as text for people."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from homeroom.credential.secret import Secret
+
+if TYPE_CHECKING:
+    from homeroom.plan import Plan
+
+SCHEMA = 1
+
+
+def document(plan: "Plan") -> dict[str, Any]:
+    """Render a plan for machines; ``docs/reference/json.md`` describes every key.
+
+    Args:
+        plan: What would be done.
+
+    Returns:
+        A document that holds no secret: each is a mask or a digest.
+    """
+    workspace = plan.room.workspace
+    return {
+        "schema": SCHEMA,
+        "provider": plan.provider.name,
+        "run_id": plan.instance.run_id,
+        "missing": list(plan.missing),
+        "workspace": {
+            "directory": str(workspace.directory),
+            "root": str(workspace.root),
+            "git_directories": [str(path) for path in workspace.git_directories],
+        },
+        "instance": {"home": str(plan.instance.home), "tmp": str(plan.instance.tmp)},
+        "toolchain": {
+            "root": str(plan.toolchain.root),
+            "lock_hash": plan.toolchain.lock_hash,
+            "tools": [
+                {
+                    "name": tool.name,
+                    "version": tool.version,
+                    "path": str(tool.path),
+                    "hash": tool.hash,
+                }
+                for tool in plan.toolchain.tools.values()
+            ],
+        },
+        "system_tools": {name: str(path) for name, path in plan.host.programs.items()},
+        "environment": {
+            name: str(value) for name, value in sorted(plan.inside.environment.items())
+        },
+        "credential": _credential(plan),
+        "seeds": _seeds(plan),
+        "settings": json.loads(plan.settings),
+        "proof": {
+            "unreadable": [str(path) for path in plan.inside.unreadable],
+            "unwritable": [str(path) for path in plan.inside.unwritable],
+        },
+        "command": {
+            "argv": list(plan.command.argv),
+            "environment": dict(plan.command.environment),
+            "directory": str(plan.command.directory),
+        },
+        "agent": {"argv": list(plan.inside.argv), "mode": plan.mode},
+    }
+
+
+def _credential(plan: "Plan") -> dict[str, Any] | None:
+    credential = plan.credential
+    if credential is None:
+        return None
+    secret: Secret = credential.secret
+    return {
+        "kind": credential.kind,
+        "source": credential.source,
+        "digest": secret.digest(),
+        "expires_at": credential.expires_at,
+    }
+
+
+def _seeds(plan: "Plan") -> list[dict[str, Any]]:
+    seeds: list[dict[str, Any]] = [
+        {"path": seed.path, "json": dict(seed.patch)} for seed in plan.seeds
+    ]
+    if plan.gitconfig:
+        seeds.append({"path": ".gitconfig", "text": plan.gitconfig})
+    return seeds
+
+
+def text(document: dict[str, Any]) -> str:
+    """Render a plan for people.
+
+    Args:
+        document: The plan, as made for machines.
+
+    Returns:
+        Lines, without a last newline.
+    """
+    lines = [f"A run of {document['provider']} in {document['workspace']['directory']}", ""]
+    if document["missing"]:
+        lines += [f"NOT READY: {', '.join(document['missing'])} missing; run `homeroom setup`", ""]
+    lines.append(f"Tools ({document['toolchain']['root']})")
+    for tool in document["toolchain"]["tools"]:
+        lines.append(f"  {tool['name']:<13} {tool['version']:<10} {tool['hash']}")
+    lines += [f"  {name:<13} {path}" for name, path in document["system_tools"].items()]
+    lines += ["", "Room"]
+    lines += [f"  {name:<5} {path}" for name, path in document["instance"].items()]
+    for seed in document["seeds"]:
+        content = seed.get("text") or json.dumps(seed["json"], indent=2)
+        lines += [f"  seeded {seed['path']}", *_indented(content)]
+    lines += ["", "Credential", f"  {_credential_line(document['credential'])}"]
+    lines += ["", "Environment of the agent"]
+    lines += [f"  {name}={value}" for name, value in document["environment"].items()]
+    lines += ["", "Sandbox settings", *_indented(json.dumps(document["settings"], indent=2))]
+    lines += ["", "Proven before the agent starts"]
+    lines += [f"  cannot read  {path}" for path in document["proof"]["unreadable"]]
+    lines += [f"  cannot write {path}" for path in document["proof"]["unwritable"]]
+    lines += ["", "Commands", f"  sandbox: {json.dumps(document['command']['argv'])}"]
+    lines.append(f"  agent:   {json.dumps(document['agent']['argv'])}")
+    return "\n".join(lines)
+
+
+def _credential_line(credential: dict[str, Any] | None) -> str:
+    if credential is None:
+        return "none: the room starts logged out"
+    return f"{credential['kind']} from {credential['source']}, digest {credential['digest']}"
+
+
+def _indented(content: str) -> list[str]:
+    return [f"    {line}" for line in content.splitlines()]

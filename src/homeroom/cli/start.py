@@ -1,0 +1,99 @@
+"""``homeroom start``: a run in the foreground."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from homeroom.cli import options
+
+if TYPE_CHECKING:
+    from homeroom import paths
+
+_EPILOG = """\
+examples:
+  homeroom start                          the agent's own prompt, on this directory
+  homeroom start -- -p 'fix the typo'     one answer on stdout, for scripts and pipes
+  homeroom start --demo -- -p 'hello'     the same with a model server of your own machine
+  homeroom start -C ~/src/app --env DATABASE_URL
+  homeroom start --api-key-env MY_KEY     use the API key in $MY_KEY
+
+What comes after -- is the agent's. Its exit status is returned; homeroom's own failures
+use 65 to 78 (docs/reference/exit-codes.md). homeroom itself writes to stderr only."""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "start",
+        help="start an agent in a room of its own",
+        description="Start an agent in a private, sandboxed room that is wiped when it ends.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    options.add_run_options(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the whole plan and do nothing (see `homeroom dry-run --help`)",
+    )
+    parser.add_argument("--json", action="store_true", help="with --dry-run: print the plan as JSON")
+    parser.set_defaults(handler=run, takes_arguments=True)
+
+
+def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """Start a run and wait for it.
+
+    Args:
+        arguments: The parsed command line.
+        environ: The caller's environment.
+
+    Returns:
+        The agent's exit status.
+
+    Raises:
+        HomeroomError: The run could not be started, or not be cleaned up after.
+    """
+    if arguments.dry_run:
+        from homeroom.cli import dry_run
+
+        return dry_run.run(arguments, environ)
+    if arguments.json:
+        from homeroom.errors import UsageError
+
+        raise UsageError("--json goes with --dry-run: a run's output is the agent's own")
+    from homeroom import config, launch, paths
+    from homeroom.session.signals import Signals
+
+    places = paths.locate(environ)
+    settings = config.load(places.config_file)
+    with Signals() as signals:
+        _sweep(places)
+        signals.check()
+        if not arguments.demo:
+            request = options.request(arguments, settings)
+            return launch.start(request, environ, places, settings, signals, _tell)
+        from homeroom import demo
+        from homeroom.toolchain import store
+
+        with demo.model_server(store.require(places, environ)) as endpoint:
+            request = options.request(arguments, settings, endpoint)
+            return launch.start(request, environ, places, settings, signals, _tell)
+
+
+def _sweep(places: "paths.Paths") -> None:
+    """Remove what dead runs left, now and then; a failure is told and hinders no start."""
+    from homeroom import launch
+    from homeroom.run import sweep
+
+    if not places.state.exists() or not sweep.is_due(places):
+        return
+    for entry in launch.sweep_dead(places).entries:
+        if entry.verdict in ("removed", "failed"):
+            _tell(f"sweep: {entry.verdict} {entry.name}: {entry.reason}")
+
+
+def _tell(line: str) -> None:
+    print(f"homeroom: {line}", file=sys.stderr, flush=True)
+

@@ -1,0 +1,55 @@
+"""``homeroom sweep``: remove what dead runs left."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+
+_EPILOG = """\
+examples:
+  homeroom sweep --dry-run    say what would be removed, and why the rest is spared
+  homeroom sweep              remove it
+
+A live run is never touched, nor anything younger than five minutes, nor anything that
+homeroom did not make. Every start sweeps as well, at most once a minute. Exit status 1:
+something could not be removed; it is named."""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "sweep",
+        help="remove the rooms of runs that died",
+        description="End the orphaned agents of runs that died, and remove their rooms.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(handler=run)
+
+
+def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """Sweep, and say what was done with each entry.
+
+    Args:
+        arguments: The parsed command line.
+        environ: The caller's environment.
+
+    Returns:
+        0, or 1 when something could not be removed.
+    """
+    from homeroom import launch, paths
+
+    report = launch.sweep_dead(paths.locate(environ), dry_run=arguments.dry_run)
+    failed = report.count("failed")
+    if arguments.json:
+        entries = [asdict(entry) for entry in report.entries]
+        print(json.dumps({"schema": 1, "dry_run": arguments.dry_run, "entries": entries}, indent=2))
+        return 1 if failed else 0
+    for entry in report.entries:
+        print(f"{entry.verdict:<12} {entry.name}: {entry.reason}")
+    if not report.entries:
+        print("nothing to sweep")
+    return 1 if failed else 0

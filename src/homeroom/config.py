@@ -1,0 +1,118 @@
+"""The user's ``config.toml``: read strictly, so that a typing error never widens a room."""
+
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from homeroom.errors import ConfigError, StorageError
+from homeroom.files import read_regular
+
+_LIMIT = 1024 * 1024
+# What srt 0.0.83 accepts in allowedDomains: a name, *.name, an address, an optional port.
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[network]``: hosts that a run may reach besides the provider's own."""
+
+    allow: tuple[str, ...] = ()
+
+
+class Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[files]``: paths that a run may read or write besides its own."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[environment]``: variables of the caller that a run is given as well."""
+
+    inherit: tuple[str, ...] = ()
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[run]``: which agent, and what is kept of a run."""
+
+    provider: str | None = None
+    archive: Literal["always", "never"] = "always"
+    stop_grace: float = 5.0
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything a user may set, with the defaults."""
+
+    network: Network = Network()
+    files: Files = Files()
+    environment: Environment = Environment()
+    run: Run = Run()
+
+
+def load(path: Path) -> Config:
+    """Read a configuration file.
+
+    Args:
+        path: The file; a missing one means the defaults.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigError: It cannot be read, is no TOML, or holds a key or a value that
+            homeroom does not know; the message names it and the nearest known key.
+    """
+    try:
+        text = read_regular(path, _LIMIT, follow=True).decode()
+    except FileNotFoundError:
+        return Config()
+    except (StorageError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", "make it a readable UTF-8 file") from error
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}", "correct the line it names") from error
+    _refuse_unknown(document, Config, path, "")
+    try:
+        config = msgspec.convert(document, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}", "see docs/reference/configuration.md") from error
+    _check_values(config, path)
+    return config
+
+
+def _refuse_unknown(document: dict[str, Any], known: type[msgspec.Struct], path: Path, at: str) -> None:
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(known)}
+    for key, value in document.items():
+        where = f"{at}{key}"
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)
+            hint = f"did you mean {at}{near[0]}?" if near else f"known here: {', '.join(fields)}"
+            raise ConfigError(f"{path}: unknown key {where!r}", hint)
+        table = fields[key]
+        if isinstance(table, type) and issubclass(table, msgspec.Struct) and isinstance(value, dict):
+            _refuse_unknown(value, table, path, f"{where}.")
+
+
+def _check_values(config: Config, path: Path) -> None:
+    for host in config.network.allow:
+        if not _HOST.fullmatch(host):
+            raise ConfigError(
+                f"{path}: network.allow: {host!r} is not a host", 'write "example.org" or "*.example.org:443"'
+            )
+    for name in config.environment.inherit:
+        if not _VARIABLE.fullmatch(name):
+            raise ConfigError(f"{path}: environment.inherit: {name!r} is not a variable's name")
+    for field in msgspec.structs.fields(Files):
+        for entry in getattr(config.files, field.name):
+            if not entry.startswith(("/", "~/")) or "\0" in entry:
+                raise ConfigError(
+                    f"{path}: files.{field.name}: {entry!r} is not absolute", 'start it with "/" or "~/"'
+                )
+    if not 0 <= config.run.stop_grace <= 600:  # noqa: PLR2004
+        raise ConfigError(f"{path}: run.stop_grace must lie between 0 and 600 seconds")

@@ -1,0 +1,1 @@
+"""Secrets as a type, and the credentials that a run is given."""

@@ -1,0 +1,294 @@
+"""The instance tree of a run: made, written into, and removed again."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from homeroom.errors import StateError, StorageError
+from homeroom.files import create_private, ensure_private_dir, explain, read_regular, replace_private
+from homeroom.paths import Paths
+
+RUN_ID = re.compile(r"run_[0-9a-f]{32}")
+MARK = ".homeroom-instance"
+# https://bford.info/cachedir/: backup programs leave out a directory with this file.
+_CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# Rooms of live runs; made by homeroom.\n"
+_JSON_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The places of one run.
+
+    Attributes:
+        run_id: ``run_`` and 32 hex digits.
+        root: Holds the mark, the canary, the home and the runtime directory.
+        temp: A short directory elsewhere; unix socket paths end at 107 bytes.
+    """
+
+    run_id: str
+    root: Path
+    temp: Path
+
+    @property
+    def home(self) -> Path:
+        """The run's private HOME."""
+        return self.root / "home"
+
+    @property
+    def runtime(self) -> Path:
+        """What the run may read and not write: settings, prelude, environment."""
+        return self.root / "runtime"
+
+    @property
+    def canary(self) -> Path:
+        """A file that the run must not be able to read."""
+        return self.root / "canary"
+
+    @property
+    def tmp(self) -> Path:
+        """The run's TMPDIR."""
+        return self.temp / "t"
+
+    @property
+    def control(self) -> Path:
+        """The sandbox's own temporary directory and working directory."""
+        return self.temp / "c"
+
+
+def new_run_id() -> str:
+    """Make up an id that no other run has."""
+    return f"run_{secrets.token_hex(16)}"
+
+
+def instance_of(paths: Paths, run_id: str) -> Instance:
+    """Tell where a run's places are, without making them.
+
+    Args:
+        paths: homeroom's directories.
+        run_id: The run.
+
+    Returns:
+        Its places.
+
+    Raises:
+        ValueError: The id is not of the shape of one, so that it cannot name a path.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise ValueError(f"not a run id: {run_id!r}")
+    short = run_id.removeprefix("run_")[:12]
+    return Instance(run_id, paths.instances / run_id, paths.temp / short)
+
+
+def materialize(instance: Instance) -> None:
+    """Make a run's directories, each 0700 from the start.
+
+    Args:
+        instance: Where; nothing is there yet.
+
+    Raises:
+        StateError: The instances' root is a symlink, someone else's or open to others,
+            or something is there already.
+        StorageError: The operating system refused, a full disk for one.
+    """
+    ensure_private_dir(instance.root.parent)
+    ensure_private_dir(instance.temp.parent)
+    try:
+        tag = instance.root.parent / "CACHEDIR.TAG"
+        if not os.path.lexists(tag):
+            replace_private(tag, _CACHEDIR_TAG)
+        os.mkdir(instance.root, 0o700)
+        create_private(instance.root / MARK, f"{instance.run_id}\n".encode())
+        os.mkdir(instance.temp, 0o700)
+        create_private(instance.temp / MARK, f"{instance.root}\n".encode())
+        for directory in (instance.home, instance.runtime, instance.tmp, instance.control):
+            os.mkdir(directory, 0o700)
+        create_private(instance.canary, f"{secrets.token_hex(16)}\n".encode())
+    except OSError as error:
+        raise explain(error, error.filename or instance.root, "make the room at") from error
+
+
+def is_marked(instance: Instance) -> bool:
+    """Tell whether the instance tree is a directory of ours that carries homeroom's mark.
+
+    An empty one counts: its maker was killed between making and marking it, and removing
+    it can lose nothing.
+    """
+    try:
+        status = os.lstat(instance.root)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        if not os.listdir(instance.root):
+            return True
+        mark = read_regular(instance.root / MARK, 4096)
+    except (OSError, StorageError):
+        return False
+    return mark == f"{instance.run_id}\n".encode()
+
+
+def wipe(instance: Instance, trash: Path) -> None:
+    """Remove a run's directories, whatever the agent left in them. A second call is fine.
+
+    Each tree is renamed into a trash on its own file system first, so that it is gone
+    from where it could be found, at once and whole.
+
+    Args:
+        instance: The run's places.
+        trash: homeroom's trash directory.
+
+    Raises:
+        StateError: The tree carries no mark of homeroom's.
+        StorageError: Something could not be removed; it is in the trash, and named.
+    """
+    if os.path.lexists(instance.temp) and _is_temp_of(instance):
+        discard(instance.temp, instance.temp.parent / "trash")
+    if os.path.lexists(instance.root):
+        if not is_marked(instance):
+            raise StateError(
+                f"{instance.root} does not carry homeroom's mark, so it was left alone",
+                "look at it, and remove it by hand if it is a leftover",
+            )
+        discard(instance.root, trash)
+
+
+def _is_temp_of(instance: Instance) -> bool:
+    """Tell whether the short directory belongs to this very run: 12 digits may collide."""
+    try:
+        status = os.lstat(instance.temp)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        if not os.listdir(instance.temp):
+            return True
+        mark = read_regular(instance.temp / MARK, 65536)
+    except (OSError, StorageError):
+        return False
+    return os.fsdecode(mark) == f"{instance.root}\n"
+
+
+def discard(tree: Path, trash: Path) -> None:
+    """Rename a tree into the trash and remove it there.
+
+    Args:
+        tree: A directory of ours.
+        trash: A directory on the same file system; made when it is missing.
+
+    Raises:
+        StateError: The trash cannot be used.
+        StorageError: Something in the tree could not be removed.
+    """
+    ensure_private_dir(trash)
+    gone = trash / f"{tree.name}.{secrets.token_hex(6)}"
+    try:
+        os.rename(tree, gone)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise explain(error, tree, "move into the trash") from error
+    remove_tree(gone)
+
+
+def remove_tree(tree: Path) -> None:
+    """Remove a directory tree of any depth without following a symlink out of it.
+
+    ``rm`` does it: it copes with paths longer than PATH_MAX and any depth, where
+    ``shutil.rmtree`` of Python before 3.13 ends in a RecursionError. Write-protected
+    directories, which an agent may leave, are opened for a second try.
+
+    Args:
+        tree: The directory.
+
+    Raises:
+        StorageError: Something is still there, with what ``rm`` said about it.
+    """
+    said = _remove(tree)
+    if os.path.lexists(tree):
+        _run_tool("chmod", "-R", "u+rwX", "--", str(tree))
+        said = _remove(tree)
+    if os.path.lexists(tree):
+        raise StorageError(
+            f"cannot remove {tree}: {said.splitlines()[0] if said else 'unknown reason'}",
+            "remove it as its owner; `homeroom sweep` tries again",
+        )
+
+
+def _remove(tree: Path) -> str:
+    if sys.platform != "linux":
+        return _run_tool("rm", "-rf", "--", str(tree))
+    # Nothing that is mounted below may be emptied. BusyBox has no such option, and says so.
+    said = _run_tool("rm", "-rf", "--one-file-system", "--", str(tree))
+    return _run_tool("rm", "-rf", "--", str(tree)) if "nrecognized option" in said else said
+
+
+def _run_tool(name: str, *arguments: str) -> str:
+    program = shutil.which(name, path="/usr/bin:/bin:/run/current-system/sw/bin") or name
+    result = subprocess.run(  # noqa: S603
+        [program, *arguments], check=False, capture_output=True, stdin=subprocess.DEVNULL
+    )
+    return result.stderr.decode(errors="replace")
+
+
+def merge_json(path: Path, patch: dict[str, Any]) -> None:
+    """Merge keys into a JSON file of the room, keeping every other key.
+
+    Args:
+        path: The file, made 0600 (and its directory 0700) when missing.
+        patch: Objects are merged key by key, everything else replaces what is there.
+
+    Raises:
+        StorageError: What is there is no JSON object or cannot be written.
+    """
+    try:
+        text = read_regular(path, _JSON_LIMIT)
+    except FileNotFoundError:
+        current: object = {}
+    else:
+        try:
+            current = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise StorageError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(current, dict):
+        raise StorageError(f"{path} does not hold a JSON object")
+    write(path, json.dumps(merged(current, patch), indent=2).encode())
+
+
+def merged(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of an object with another one merged into it, level by level."""
+    result = dict(base)
+    for key, value in patch.items():
+        old = result.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = merged(old, value) if both else value
+    return result
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file of the room, 0600 in directories 0700.
+
+    Raises:
+        StateError: Its directory is not private, or may not be written.
+        StorageError: The operating system refused, a full disk for one.
+    """
+    ensure_private_dir(path.parent)
+    try:
+        replace_private(path, content)
+    except OSError as error:
+        raise explain(error, path, "write") from error
+
+
+def leftovers(trash_directories: Iterable[Path]) -> list[Path]:
+    """List what earlier removals could not finish."""
+    found: list[Path] = []
+    for trash in trash_directories:
+        try:
+            found += [trash / name for name in sorted(os.listdir(trash))]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return found

@@ -1,0 +1,250 @@
+"""A run from its allocation to its wipe: plan, launch, finish."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+
+from homeroom import archive, home, plan, provider
+from homeroom.config import Config
+from homeroom.errors import HomeroomError, Interrupted, SandboxError, StateError, ToolError
+from homeroom.files import ensure_private_dir
+from homeroom.paths import Paths
+from homeroom.plan import Plan, Request
+from homeroom.process import identity
+from homeroom.run import lock, record, sweep
+from homeroom.run.lock import RunLock
+from homeroom.run.record import Record
+from homeroom.sandbox.srt import Srt
+from homeroom.session.foreground import Foreground, Outcome
+from homeroom.session.signals import Signals
+from homeroom.unwind import Unwind
+
+Tell = Callable[[str], None]
+_LOCK_TRIES = 100
+_HOUR = 3600.0
+
+
+def start(
+    request: Request,
+    environ: Mapping[str, str],
+    paths: Paths,
+    config: Config,
+    signals: Signals,
+    tell: Tell,
+) -> int:
+    """Do a whole run: lock, record, materialize, seed, inject, settings, spawn, wait; then
+    archive, wipe, record, unlock.
+
+    Args:
+        request: What the user asked for.
+        environ: The caller's environment.
+        paths: homeroom's directories.
+        config: The user's configuration.
+        signals: This process's signals, already collected.
+        tell: Says a line to the user, on standard error.
+
+    Returns:
+        The agent's exit status, or 128 and the signal that ended it.
+
+    Raises:
+        Interrupted: A signal came before the agent had started.
+        SandboxError: The isolation could not be proven; the agent never started.
+        HomeroomError: Another step failed. Everything before it has been undone.
+    """
+    decided, run_lock = _allocate(request, environ, paths, config)
+    run = _Run(decided, run_lock, paths, config, signals, tell)
+    with Unwind(lambda error: tell(f"while cleaning up: {error}")) as unwind:
+        unwind.add(run.unlock)
+        _announce(decided, tell)
+        try:
+            run.allocate(unwind)
+            run.materialize(unwind)
+            run.furnish()
+            outcome = run.hold(unwind)
+        except BaseException as error:
+            run.failure = error
+            raise
+    return outcome.status
+
+
+def _allocate(
+    request: Request, environ: Mapping[str, str], paths: Paths, config: Config
+) -> tuple[Plan, RunLock]:
+    """Decide the run, and take its lock before anything else of it exists."""
+    for _ in range(_LOCK_TRIES):
+        decided = plan.make(request, environ, paths, config, home.new_run_id())
+        plan.require_tools(decided, environ, paths)
+        ensure_private_dir(paths.state)
+        ensure_private_dir(paths.runs)
+        # A sweep may be looking at the new file at this very moment: then another id.
+        taken = lock.try_acquire(paths.runs / f"{decided.instance.run_id}.lock")
+        if taken is not None:
+            return decided, taken
+    raise StateError(f"cannot lock a new run in {paths.runs}")
+
+
+class _Run:
+    """One run's steps, each with what undoes it."""
+
+    def __init__(  # noqa: PLR0913
+        self,
+        decided: Plan,
+        run_lock: RunLock,
+        paths: Paths,
+        config: Config,
+        signals: Signals,
+        tell: Tell,
+    ) -> None:
+        self._plan = decided
+        self._instance = decided.instance
+        self._lock = run_lock
+        self._paths = paths
+        self._config = config
+        self._signals = signals
+        self._tell = tell
+        self._record = Record(
+            run_id=decided.instance.run_id,
+            provider=decided.provider.name,
+            workspace=str(decided.room.workspace.directory),
+            state="allocated",
+            created=time.time(),
+            supervisor=os.getpid(),
+            supervisor_identity=identity(os.getpid()),
+        )
+        self._saved = False
+        self._status: int | None = None
+        self.failure: BaseException | None = None
+
+    def allocate(self, unwind: Unwind) -> None:
+        """Write the record."""
+        self._signals.check()
+        unwind.add(self._close_record)
+        self._save(self._record)
+
+    def materialize(self, unwind: Unwind) -> None:
+        """Make the room."""
+        self._signals.check()
+        unwind.add(lambda: home.wipe(self._instance, self._paths.trash))
+        home.materialize(self._instance)
+
+    def furnish(self) -> None:
+        """Seed, inject, and write the settings: all that the agent finds in its room."""
+        decided, instance = self._plan, self._instance
+        self._signals.check()
+        for seed in decided.seeds:
+            home.merge_json(instance.home / seed.path, dict(seed.patch))
+        if decided.gitconfig:
+            home.write(instance.home / ".gitconfig", decided.gitconfig.encode())
+        self._signals.check()
+        credential = decided.credential
+        carried = decided.provider.inject(decided.room, credential) if credential else {}
+        self._signals.check()
+        inside = decided.inside.carrying(carried)
+        Srt(decided.host).prepare(instance, decided.policy, inside)
+        self._save(self._record.moved("prepared"))
+        self._signals.check()
+
+    def hold(self, unwind: Unwind) -> Outcome:
+        """Start the agent, wait until it is over, and say what it left in the workspace."""
+        unguarded = self._plan.room.workspace.unguarded()
+        if self._config.run.archive == "always":
+            unwind.add(self._archive)
+        session = Foreground(
+            self._instance, self._signals, self._plan.mode, self._config.run.stop_grace
+        )
+        try:
+            outcome = session.run(self._plan.command, self._on_start)
+        except OSError as error:
+            raise ToolError(
+                f"cannot start {self._plan.command.argv[0]}: {error.strerror}",
+                "run `homeroom setup` to repair the toolchain",
+            ) from error
+        if not outcome.started:
+            raise _not_started(outcome)
+        self._status = outcome.status
+        self._save(self._record.moved("ending"))
+        for path in unguarded:
+            if os.path.lexists(path):
+                self._tell(f"the run made {path}, which other tools of yours obey: look at it")
+        return outcome
+
+    def unlock(self) -> None:
+        """Let the lock go; its file stays while something of the run is left."""
+        if os.path.lexists(self._instance.root) or os.path.lexists(self._instance.temp):
+            self._lock.abandon()
+        else:
+            self._lock.release()
+
+    def _on_start(self, pid: int) -> None:
+        self._save(self._record.moved("running", sandbox=pid))
+        # The agent has it in its memory now; the file would be one more copy of a secret.
+        (self._instance.runtime / "environment").unlink(missing_ok=True)
+
+    def _archive(self) -> None:
+        credential = self._plan.credential
+        archive.keep(
+            self._plan.provider.transcripts(self._instance.home),
+            self._instance.home,
+            self._paths.transcripts / self._instance.run_id,
+            credential.values() if credential else (),
+        )
+
+    def _save(self, new: Record) -> None:
+        record.save(self._paths.runs / f"{new.run_id}.json", new)
+        self._record, self._saved = new, True
+
+    def _close_record(self) -> None:
+        if not self._saved:
+            return
+        state: record.RunState = "ended" if self._record.state == "ending" else "failed"
+        note = str(self.failure) if self.failure else None
+        changes = {"ended": time.time(), "exit_status": self._status, "note": note}
+        self._save(self._record.moved(state, **changes))
+
+
+def _not_started(outcome: Outcome) -> HomeroomError:
+    if outcome.ended_by is not None:
+        return Interrupted(outcome.ended_by)
+    return SandboxError(
+        f"the agent was not started, because its sandbox could not be proven: {outcome.refusal}",
+        "see docs/how-to/sandbox-refused.md",
+    )
+
+
+def _announce(decided: Plan, tell: Tell) -> None:
+    """Say on standard error what the user would otherwise wonder about."""
+    credential = decided.credential
+    if decided.room.endpoint is not None:
+        tell("this is a demo: a model server on this machine answers, and no account is used")
+    elif credential is None:
+        tell(
+            "no credential found, so the room starts logged out and keeps nothing you enter; "
+            "log in with the agent itself first, or pass --api-key-env NAME"
+        )
+    elif credential.expires_at is not None:
+        left = credential.expires_at - time.time()
+        if left <= 0:
+            tell(
+                f"the access token in {credential.source} has expired, and a room does not "
+                "renew it: start the agent once outside homeroom"
+            )
+        elif left < _HOUR:
+            tell(f"the access token works for {left / 60:.0f} more minutes; a room does not renew it")
+
+
+def sweep_dead(paths: Paths, *, dry_run: bool = False) -> sweep.Report:
+    """Remove what dead runs left, keeping their transcripts.
+
+    Args:
+        paths: homeroom's directories.
+        dry_run: Whether to only say what would be done.
+
+    Returns:
+        What was done with each entry.
+    """
+
+    def keep(instance: home.Instance, of: Record) -> None:
+        files = provider.get(of.provider).transcripts(instance.home)
+        archive.keep(files, instance.home, paths.transcripts / of.run_id, ())
+
+    return sweep.sweep(paths, dry_run=dry_run, archive=keep)

@@ -1,0 +1,90 @@
+"""Where homeroom keeps things, and the short place for a run's temporary files."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME_VARIABLE = "HOMEROOM_HOME"
+
+# A unix socket path ends at 107 bytes (sun_path in unix(7)). srt and the agents put
+# sockets with names of up to 50 characters into TMPDIR.
+_LONGEST_TEMP_ROOT = 107 - 50 - len("/0123456789ab/t/")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The directories of one homeroom, all absolute and free of symlinks.
+
+    Attributes:
+        config: Holds ``config.toml``, written by the user.
+        data: Holds the toolchains; everything in it can be made again.
+        state: Holds runs, instances, transcripts and the trash.
+        temp: Holds a short temporary directory for each live run.
+    """
+
+    config: Path
+    data: Path
+    state: Path
+    temp: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def toolchains(self) -> Path:
+        return self.data / "toolchains"
+
+    @property
+    def instances(self) -> Path:
+        return self.state / "instances"
+
+    @property
+    def runs(self) -> Path:
+        return self.state / "runs"
+
+    @property
+    def transcripts(self) -> Path:
+        return self.state / "transcripts"
+
+    @property
+    def trash(self) -> Path:
+        return self.state / "trash"
+
+
+def locate(environ: Mapping[str, str]) -> Paths:
+    """Find homeroom's directories without making any of them.
+
+    Args:
+        environ: The caller's environment; ``HOMEROOM_HOME`` moves everything under
+            one root, else the platform's own conventions decide.
+
+    Returns:
+        The directories, with every symlink on the way resolved: srt loses denies and
+        writes on paths that go through one (measured, srt 0.0.23 to 0.0.83).
+    """
+    moved = environ.get(HOME_VARIABLE, "")
+    if moved:
+        root = Path(os.path.realpath(moved))
+        own = root / "tmp"
+        short_enough = len(os.fsencode(own)) <= _LONGEST_TEMP_ROOT
+        return Paths(
+            config=root / "config",
+            data=root / "data",
+            state=root / "state",
+            temp=own if short_enough else _shared_temp(),
+        )
+    import platformdirs
+
+    return Paths(
+        config=Path(os.path.realpath(platformdirs.user_config_dir("homeroom"))),
+        data=Path(os.path.realpath(platformdirs.user_data_dir("homeroom"))),
+        state=Path(os.path.realpath(platformdirs.user_state_dir("homeroom"))),
+        temp=_shared_temp(),
+    )
+
+
+def _shared_temp() -> Path:
+    # Not $TMPDIR: it may be long, and it may be a run's own when homeroom runs in a room.
+    return Path(os.path.realpath("/tmp")) / f"homeroom-{os.geteuid()}"  # noqa: S108

@@ -1,0 +1,154 @@
+"""Which process is which, so that a reused pid is never taken for the one that is gone."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+RUN_VARIABLE = "HOMEROOM_RUN"
+_POLL = 0.02
+
+
+def identity(pid: int) -> str | None:
+    """Tell a process from every other one that ever had or will have its pid.
+
+    Args:
+        pid: A process id.
+
+    Returns:
+        A text that stays the same while the process lives, None when it is gone. On Linux
+        the boot's id and the start in clock ticks (proc_pid_stat(5), field 22), which no
+        clock change moves.
+    """
+    if sys.platform == "linux":
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+        return None if fields[0] in "ZX" else f"{boot}:{fields[19]}"
+    import psutil
+
+    try:
+        return str(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
+
+
+def descendants(pid: int) -> list[int]:
+    """List the living children of a process, their children and so on, parents first."""
+    import psutil
+
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def innermost_pid(pid: int) -> int:
+    """Give the pid by which a process knows itself in its own pid namespace.
+
+    Args:
+        pid: As seen from here.
+
+    Returns:
+        The last number of ``NSpid`` (proc_pid_status(5)); the pid itself elsewhere.
+
+    Raises:
+        ProcessLookupError: It is gone.
+    """
+    if sys.platform != "linux":
+        return pid
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"NSpid:"):
+                    return int(line.split()[-1])
+    except OSError as error:
+        raise ProcessLookupError(pid) from error
+    return pid
+
+
+def find_inside(ancestor: int, inner_pid: int) -> int | None:
+    """Find the process below an ancestor that has a given pid in its own namespace."""
+    for pid in descendants(ancestor):
+        with contextlib.suppress(ProcessLookupError):
+            if innermost_pid(pid) == inner_pid:
+                return pid
+    return None
+
+
+def members(run_id: str) -> Iterator[int]:
+    """List the processes that carry a run's id in the environment they were started with.
+
+    Args:
+        run_id: The value of ``HOMEROOM_RUN``.
+
+    Yields:
+        Their pids, this process excepted. Processes of other users cannot be looked at
+        and are none of ours.
+    """
+    import psutil
+
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(RUN_VARIABLE) == run_id:
+                yield process.pid
+        except (psutil.Error, OSError):
+            continue
+
+
+def send(pid: int, number: int) -> bool:
+    """Send a signal; a process that is gone is no error.
+
+    Returns:
+        Whether there was a process to send it to.
+    """
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def send_group(group: int, number: int) -> bool:
+    """Send a signal to a process group; a group that is gone is no error."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def end_members(run_id: str, grace: float) -> int:
+    """End every process of a run: asked first, then killed.
+
+    Args:
+        run_id: The run.
+        grace: How long to wait after asking, in seconds.
+
+    Returns:
+        How many processes there were.
+
+    Raises:
+        TimeoutError: Some are still there after having been killed.
+    """
+    found = list(members(run_id))
+    for pid in found:
+        send(pid, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while (left := list(members(run_id))) and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    # A process may fork while it is being killed: look again until none is left.
+    deadline = time.monotonic() + 5
+    while left:
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        time.sleep(_POLL)
+        left = list(members(run_id))
+        if left and time.monotonic() > deadline:
+            raise TimeoutError(f"processes {left} of {run_id} cannot be ended")
+    return len(found)

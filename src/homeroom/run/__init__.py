@@ -1,0 +1,1 @@
+"""A run's lock, its record, and the sweep that removes what dead runs left."""

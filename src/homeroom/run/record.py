@@ -1,0 +1,105 @@
+"""One JSON file a run: what it was, never a secret. It survives the wipe as history."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from homeroom.errors import StateError, StorageError
+from homeroom.files import explain, read_regular, replace_private
+
+SCHEMA = 1
+_LIMIT = 1024 * 1024
+
+RunState = Literal["allocated", "prepared", "running", "ending", "ended", "failed", "crashed"]
+
+# What may follow what. A run that fails or crashes may do so at any time before its end.
+_NEXT: dict[RunState, tuple[RunState, ...]] = {
+    "allocated": ("prepared", "failed", "crashed"),
+    "prepared": ("running", "failed", "crashed"),
+    "running": ("ending", "failed", "crashed"),
+    "ending": ("ended", "failed", "crashed"),
+    "ended": (),
+    "failed": (),
+    "crashed": (),
+}
+FINAL = frozenset(state for state in get_args(RunState) if not _NEXT[state])
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is known of a run.
+
+    Attributes:
+        run_id: The run.
+        provider: The agent's name.
+        workspace: Where it works; bytes that are no UTF-8 are escaped.
+        state: How far it got.
+        created: Seconds since the epoch.
+        ended: The same, when it is over.
+        supervisor: The pid of the process that holds the lock.
+        supervisor_identity: Tells that process from a later one with its pid.
+        sandbox: The pid, and process group, of the sandbox.
+        exit_status: What ``start`` returned.
+        note: Why it failed, where it did.
+        schema: The version of this layout.
+    """
+
+    run_id: str
+    provider: str
+    workspace: str
+    state: RunState
+    created: float
+    supervisor: int
+    supervisor_identity: str | None = None
+    sandbox: int | None = None
+    ended: float | None = None
+    exit_status: int | None = None
+    note: str | None = None
+    schema: int = SCHEMA
+
+    def moved(self, state: RunState, **changes: object) -> "Record":
+        """Return the record in its next state.
+
+        Args:
+            state: The state to go to.
+            changes: Other fields to replace.
+
+        Raises:
+            ValueError: No run goes from its state to that one.
+        """
+        if state not in _NEXT[self.state]:
+            raise ValueError(f"a run cannot go from {self.state} to {state}")
+        return msgspec.structs.replace(self, state=state, **changes)
+
+
+def save(path: Path, record: Record) -> None:
+    """Write a record, whole or not at all.
+
+    Raises:
+        StateError: The directory cannot be written to.
+        StorageError: The operating system refused, a full disk for one.
+    """
+    try:
+        replace_private(path, msgspec.json.format(msgspec.json.encode(record)))
+    except OSError as error:
+        raise explain(error, path, "write the record") from error
+
+
+def read(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        FileNotFoundError: There is none.
+        StateError: It is damaged, or of a newer homeroom.
+    """
+    try:
+        content = read_regular(path, _LIMIT)
+    except StorageError as error:
+        raise StateError(str(error)) from error
+    try:
+        return msgspec.json.decode(content, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StateError(
+            f"{path} is damaged or of another version of homeroom: {error}",
+            "remove it if its run is over",
+        ) from error

@@ -1,0 +1,184 @@
+"""Removing what dead runs left: everything that is ours, minus what is alive."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from homeroom import home
+from homeroom.errors import HomeroomError, StateError, StorageError
+from homeroom.files import ensure_private_dir, explain
+from homeroom.paths import Paths
+from homeroom.process import end_members
+from homeroom.run import lock, record
+
+YOUNGEST = 300.0
+THROTTLE = 60.0
+_GRACE = 2.0
+
+# Given a dead run's instance and its record.
+Archive = Callable[[home.Instance, record.Record], object]
+Verdict = Literal["removed", "would remove", "spared", "failed"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a sweep did with one run or leftover.
+
+    Attributes:
+        name: The run id, or the name of a leftover in the trash.
+        verdict: What was done.
+        reason: Why.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything one sweep looked at.
+
+    Attributes:
+        entries: One for each run or leftover.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def count(self, verdict: Verdict) -> int:
+        """Count the entries with a verdict."""
+        return sum(entry.verdict == verdict for entry in self.entries)
+
+
+def is_due(paths: Paths) -> bool:
+    """Tell whether no sweep has run for a while, and note that one runs now.
+
+    Args:
+        paths: homeroom's directories.
+
+    Returns:
+        False within a minute of the last one.
+    """
+    stamp = paths.state / "last-sweep"
+    if lock.age(stamp) < THROTTLE:
+        return False
+    try:
+        ensure_private_dir(paths.state)
+        descriptor = os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.utime(descriptor)
+        os.close(descriptor)
+    except OSError as error:
+        raise explain(error, stamp, "write") from error
+    return True
+
+
+def sweep(
+    paths: Paths,
+    *,
+    dry_run: bool = False,
+    youngest: float = YOUNGEST,
+    archive: Archive | None = None,
+) -> Report:
+    """Remove the trees of runs that are no longer alive.
+
+    A run whose lock is held is alive. A dead run's agent is ended first. Only entries of
+    run-id shape that carry homeroom's mark are taken, none that is younger than five
+    minutes; after one entry fails, the others are still done.
+
+    Args:
+        paths: homeroom's directories.
+        dry_run: Whether to only say what would be done.
+        youngest: Entries younger than this many seconds are spared.
+        archive: Keeps what is kept of a run, called between its agent's end and the wipe.
+
+    Returns:
+        What was done with each entry.
+    """
+    report = Report()
+    for run_id in _run_ids(paths):
+        try:
+            entry = _sweep_run(paths, run_id, dry_run=dry_run, youngest=youngest, archive=archive)
+        except (HomeroomError, OSError, TimeoutError) as error:
+            entry = Entry(run_id, "failed", str(error))
+        if entry is not None:
+            report.entries.append(entry)
+    for leftover in home.leftovers((paths.trash, paths.temp / "trash")):
+        report.entries.append(_sweep_leftover(leftover, dry_run=dry_run))
+    return report
+
+
+def _run_ids(paths: Paths) -> Iterator[str]:
+    names: set[str] = set()
+    if os.path.lexists(paths.instances):
+        if paths.instances.is_symlink():
+            raise StateError(f"{paths.instances} is a symlink", "replace it by a directory")
+        names.update(os.listdir(paths.instances))
+    if paths.runs.is_dir():
+        names.update(name.partition(".")[0] for name in os.listdir(paths.runs))
+    yield from sorted(name for name in names if home.RUN_ID.fullmatch(name))
+
+
+def _sweep_run(
+    paths: Paths, run_id: str, *, dry_run: bool, youngest: float, archive: Archive | None
+) -> Entry | None:
+    instance = home.instance_of(paths, run_id)
+    lock_file = paths.runs / f"{run_id}.lock"
+    record_file = paths.runs / f"{run_id}.json"
+    present = [path for path in (instance.root, instance.temp) if os.path.lexists(path)]
+    current = _record_or_none(record_file)
+    is_open = current is not None and current.state not in record.FINAL
+    if not present and not is_open and not os.path.lexists(lock_file):
+        return None
+    if lock.is_held(lock_file):
+        return Entry(run_id, "spared", "it is alive")
+    if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
+        return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
+    if os.path.lexists(instance.root) and not home.is_marked(instance):
+        return Entry(run_id, "spared", f"{instance.root} does not carry homeroom's mark")
+    if dry_run:
+        return Entry(run_id, "would remove", "its supervisor is gone")
+    return _take(paths, instance, archive)
+
+
+def _take(paths: Paths, instance: home.Instance, archive: Archive | None) -> Entry | None:
+    lock_file = paths.runs / f"{instance.run_id}.lock"
+    record_file = paths.runs / f"{instance.run_id}.json"
+    ensure_private_dir(paths.runs)
+    held = lock.try_acquire(lock_file)
+    if held is None:
+        return Entry(instance.run_id, "spared", "another sweep has it")
+    try:
+        ended = end_members(instance.run_id, _GRACE)
+        current = _record_or_none(record_file)
+        if archive is not None and current is not None and current.state not in record.FINAL:
+            archive(instance, current)
+        home.wipe(instance, paths.trash)
+        if current is not None and current.state not in record.FINAL:
+            note = "its supervisor died; swept"
+            record.save(record_file, current.moved("crashed", ended=time.time(), note=note))
+    except BaseException:
+        held.abandon()
+        raise
+    held.release()
+    agents = f", {ended} orphaned processes ended" if ended else ""
+    return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}")
+
+
+def _record_or_none(path: Path) -> record.Record | None:
+    try:
+        return record.read(path)
+    except (FileNotFoundError, StateError):
+        return None
+
+
+def _sweep_leftover(leftover: Path, *, dry_run: bool) -> Entry:
+    if dry_run:
+        return Entry(leftover.name, "would remove", "left in the trash")
+    try:
+        home.remove_tree(leftover)
+    except StorageError as error:
+        return Entry(leftover.name, "failed", str(error))
+    return Entry(leftover.name, "removed", "left in the trash")

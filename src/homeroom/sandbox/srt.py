@@ -1,0 +1,195 @@
+"""The adapter for Anthropic's sandbox runtime, srt.
+
+Sources for srt's habits: every published version was measured (0.0.1 to 0.0.83), and the
+source of 0.0.83 read. What a launcher must do about each is said where it is done.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from homeroom.credential.secret import Secret
+from homeroom.errors import SandboxError, StorageError
+from homeroom.files import create_private, explain, read_regular
+from homeroom.home import Instance
+from homeroom.policy import Policy
+from homeroom.process import RUN_VARIABLE
+from homeroom.sandbox import Command, Host, Inside, Mode, schema
+from homeroom.sandbox.schema import Filesystem, Literally, Network, Settings
+
+_LIMIT = 4 * 1024 * 1024
+# What srt 0.0.83 calls on Linux besides bwrap, socat and rg.
+_CALLED = ("bash", "which")
+
+
+class Srt:
+    """srt, as one child process a run: its own manager keeps module-level state.
+
+    Args:
+        host: The toolchain, the system's tools, and where they are found.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def settings(self, policy: Policy) -> bytes:
+        """Render a policy as srt's settings file.
+
+        Raises:
+            SandboxError: The pinned srt is not the version whose settings homeroom knows,
+                or a rule would be dropped by it.
+        """
+        version = self._host.toolchain.tools["srt"].version
+        if version != schema.VERSION:
+            raise SandboxError(
+                f"homeroom knows the settings of srt {schema.VERSION}, not of {version}",
+                "run `homeroom setup` to install the pinned one",
+            )
+        _refuse_shadowing(policy)
+        programs = self._host.programs
+        settings = Settings(
+            network=Network(allowed_domains=list(policy.hosts), denied_domains=[]),
+            filesystem=Filesystem(
+                deny_read=_literal(policy.deny_read),
+                allow_read=_literal(policy.allow_read),
+                allow_write=_literal(policy.allow_write),
+                deny_write=_literal(policy.deny_write),
+            ),
+            bwrap_path=_text(programs.get("bwrap")),
+            socat_path=_text(programs.get("socat")),
+        )
+        return msgspec.json.format(msgspec.json.encode(settings))
+
+    def command(self, instance: Instance, mode: Mode) -> Command:
+        """Give srt's command line, environment and directory.
+
+        srt starts in a directory of the run's own: it mounts stubs for what it protects
+        below its working directory, and runs that shared one disturbed each other. HOME is
+        the private one, since srt makes ``~/.claude/debug`` and ``~/.npm/_logs`` writable.
+        The command is a path after ``--``, so that srt takes no argument for its own.
+        """
+        tools = self._host.toolchain.tools
+        runtime, control = str(instance.runtime), str(instance.control)
+        prelude = (self._host.programs["bash"], instance.runtime / "prelude.sh")
+        return Command(
+            argv=(
+                str(tools["node"].path),
+                str(tools["srt"].path),
+                "--settings",
+                str(instance.runtime / "settings.json"),
+                "--",
+                *(str(part) for part in prelude),
+                runtime,
+                control,
+                mode,
+            ),
+            environment={
+                "PATH": self._host.path,
+                "HOME": str(instance.home),
+                "TMPDIR": control,
+                # Else srt sets TMPDIR to /tmp/claude inside and does not make it.
+                "CLAUDE_CODE_TMPDIR": str(instance.tmp),
+                RUN_VARIABLE: instance.run_id,
+            },
+            directory=instance.control,
+        )
+
+    def prepare(self, instance: Instance, policy: Policy, inside: Inside) -> None:
+        """Write the settings, the prelude and its lists; read the settings back.
+
+        The lists hold what srt's own command line need not: its length is limited to one
+        argument of 128 KiB, and it can be seen by other processes.
+        """
+        runtime = instance.runtime
+        content = self.settings(policy)
+        lists: dict[str, Iterable[str | Path]] = {
+            "unreadable": inside.unreadable,
+            "unwritable": inside.unwritable,
+            "unset": inside.unset,
+            "environment": _pairs(inside.environment),
+            "workspace": [inside.workspace],
+            "argv": inside.argv,
+        }
+        prelude = resources.files(__package__).joinpath("prelude.sh").read_bytes()
+        try:
+            create_private(runtime / "settings.json", content)
+            create_private(runtime / "prelude.sh", prelude)
+            for name, entries in lists.items():
+                create_private(runtime / name, _nul_ended(entries))
+            for fifo in ("said", "told"):
+                os.mkfifo(instance.control / fifo, 0o600)
+        except OSError as error:
+            raise explain(error, error.filename or runtime, "write") from error
+        verify(runtime / "settings.json", content)
+
+
+def verify(path: Path, meant: bytes) -> None:
+    """Read a settings file back, strictly, and refuse any difference from what was meant.
+
+    Args:
+        path: The file that srt will be given.
+        meant: What was written into it.
+
+    Raises:
+        SandboxError: It differs, or does not fit the schema of the pinned srt.
+    """
+    try:
+        found = read_regular(path, _LIMIT)
+        if msgspec.json.decode(found, type=Settings) != msgspec.json.decode(meant, type=Settings):
+            raise SandboxError(f"{path} does not say what was written into it")
+    except (msgspec.DecodeError, UnicodeDecodeError, StorageError, FileNotFoundError) as error:
+        raise SandboxError(f"{path} is not a settings file of srt {schema.VERSION}: {error}") from error
+
+
+def sandbox_path(programs: Mapping[str, Path], pinned: Iterable[Path]) -> str:
+    """Build the PATH for srt's own processes: pinned tools first, then the system's.
+
+    Args:
+        programs: The system's tools by name.
+        pinned: Executables of the toolchain.
+
+    Returns:
+        A PATH with each directory once.
+    """
+    directories = [path.parent for path in (*pinned, *programs.values())]
+    directories += [Path("/usr/bin"), Path("/bin")]
+    return os.pathsep.join(dict.fromkeys(str(directory) for directory in directories))
+
+
+def called_programs() -> tuple[str, ...]:
+    """Name the programs that srt calls by name besides those it is told the path of."""
+    return _CALLED
+
+
+def _refuse_shadowing(policy: Policy) -> None:
+    """Refuse rules that srt would get wrong in silence (0.0.44 to 0.0.83)."""
+    for write in policy.allow_write:
+        for read in policy.allow_read:
+            if read != write and write.is_relative_to(read) and not policy.is_readable(read.parent):
+                raise SandboxError(
+                    f"reading {read} is allowed above {write}, which is to be writable: "
+                    "srt would make that read-only",
+                    f"allow writing to {read}, or name its parts",
+                )
+
+
+def _literal(paths: Iterable[Path]) -> list[Literally]:
+    return [Literally(str(path)) for path in paths]
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _pairs(environment: Mapping[str, str | Secret]) -> list[str]:
+    return [
+        f"{name}={value.reveal() if isinstance(value, Secret) else value}"
+        for name, value in environment.items()
+    ]
+
+
+def _nul_ended(entries: Iterable[str | Path]) -> bytes:
+    return b"".join(os.fsencode(entry) + b"\0" for entry in entries)

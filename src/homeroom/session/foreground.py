@@ -1,0 +1,232 @@
+"""A run held in the foreground: the terminal and the streams are the caller's own."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from homeroom import process
+from homeroom.home import Instance
+from homeroom.sandbox import Command, Mode
+from homeroom.session import terminal
+from homeroom.session.signals import ENDING, Signals
+
+_START_LIMIT = 60.0
+_TERMINATE_LIMIT = 2.0
+_IMPATIENT = 3
+_LINE_LIMIT = 65536
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        status: The exit status to return: the agent's own, or 128 and the signal that
+            homeroom was ended with.
+        started: Whether the sandbox was proven and the agent started.
+        refusal: What the proof found, where it refused.
+        ended_by: The signal that homeroom itself was ended with.
+    """
+
+    status: int
+    started: bool
+    refusal: str | None = None
+    ended_by: int | None = None
+
+
+class Foreground:
+    """One sandboxed process, waited for.
+
+    Args:
+        instance: The run's places; the FIFOs are in its control directory.
+        signals: This process's signals.
+        mode: "job" when the agent has a parent in the sandbox that can see it stop.
+        grace: How long an agent that was asked to end may take, in seconds.
+    """
+
+    def __init__(self, instance: Instance, signals: Signals, mode: Mode, grace: float) -> None:
+        self._instance = instance
+        self._mode = mode
+        self._signals = signals
+        self._grace = grace
+        self._child: subprocess.Popen[bytes] | None = None
+        self._inner: int | None = None
+        self._agent: int | None = None
+        self._refusal: str | None = None
+        self._ended_by: int | None = None
+        self._killed = False
+        self._ladder: list[tuple[float, int]] = []
+        self._interrupts: list[float] = []
+        self._said = b""
+        self._told = -1
+
+    def run(self, command: Command, on_start: Callable[[int], None]) -> Outcome:
+        """Start the process and wait until it is over; nothing of it is left then.
+
+        Args:
+            command: What to start.
+            on_start: Called once, with the process's pid, when the agent has started.
+
+        Returns:
+            How it ended.
+
+        Raises:
+            OSError: It could not be started.
+            TimeoutError: Processes of the run could not be ended.
+        """
+        modes = terminal.remember()
+        control = self._instance.control
+        # Both ends at once: opening then never waits, and no reader sees an end of file.
+        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        said = os.open(control / "said", flags)
+        self._told = os.open(control / "told", flags)
+        self._signals.watch_session()
+        try:
+            self._child = subprocess.Popen(  # noqa: S603
+                command.argv,
+                env=dict(command.environment),
+                cwd=command.directory,
+                # A session of its own: no signal of the terminal reaches it but by us.
+                start_new_session=True,
+            )
+            self._wait(self._child, said, on_start)
+        finally:
+            self._end_all()
+            os.close(said)
+            os.close(self._told)
+            terminal.give_back(modes, reset_screen=self._killed)
+        return self._outcome(self._child)
+
+    def _wait(
+        self, child: "subprocess.Popen[bytes]", said: int, on_start: Callable[[int], None]
+    ) -> None:
+        start_limit = time.monotonic() + _START_LIMIT
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._signals.fileno(), selectors.EVENT_READ)
+            selector.register(said, selectors.EVENT_READ)
+            while True:
+                was_started = self._inner is not None
+                self._listen(said)
+                if self._inner is not None and not was_started:
+                    on_start(child.pid)
+                while self._signals.pending:
+                    self._handle(self._signals.pending.popleft())
+                if child.poll() is not None:
+                    self._listen(said)
+                    return
+                if self._inner is None and time.monotonic() > start_limit:
+                    self._refusal = f"it did not start within {_START_LIMIT:.0f} seconds"
+                    return
+                self._climb(child)
+                selector.select(self._patience())
+                self._signals.drain()
+
+    def _patience(self) -> float | None:
+        """How long to sleep: for ever, unless something is due."""
+        if self._ladder:
+            return max(0.0, self._ladder[0][0] - time.monotonic())
+        return 1.0 if self._inner is None else None
+
+    def _listen(self, said: int) -> None:
+        try:
+            self._said += os.read(said, _LINE_LIMIT)
+        except BlockingIOError:
+            return
+        *lines, rest = self._said.split(b"\n")
+        # The agent can write here too; what it may say is only that it wants to stop.
+        self._said = rest[:_LINE_LIMIT]
+        for line in lines:
+            word, _, detail = line.decode(errors="replace").partition(" ")
+            if self._inner is None and word == "started" and detail.isdecimal():
+                self._inner = int(detail)
+            elif self._inner is None and word == "refused":
+                self._refusal = detail
+            elif self._inner is not None and line == b"stopped":
+                self._suspend()
+
+    def _handle(self, number: int) -> None:
+        if number == signal.SIGWINCH:
+            self._to_agent(signal.SIGWINCH)
+        elif number == signal.SIGTSTP:
+            self._stop_agent_and_self()
+        elif number == signal.SIGINT and self._inner is not None and not self._is_impatient():
+            self._to_agent(signal.SIGINT)
+        elif number in ENDING:
+            self._begin_end(number)
+
+    def _is_impatient(self) -> bool:
+        """Tell whether Ctrl-C came three times within as many seconds."""
+        now = time.monotonic()
+        self._interrupts = [at for at in self._interrupts if now - at < _IMPATIENT] + [now]
+        return len(self._interrupts) >= _IMPATIENT
+
+    def _begin_end(self, number: int) -> None:
+        if self._ended_by is not None:
+            return
+        self._ended_by = number
+        now = time.monotonic()
+        reached = self._inner is not None and self._to_agent(number)
+        # srt on SIGTERM kills its tree at once, the command's own handler never runs: so
+        # the agent is asked first, and srt only when that did not help.
+        wait = self._grace if reached else 0.0
+        self._ladder = [(now + wait, signal.SIGTERM), (now + wait + _TERMINATE_LIMIT, signal.SIGKILL)]
+
+    def _climb(self, child: "subprocess.Popen[bytes]") -> None:
+        while self._ladder and self._ladder[0][0] <= time.monotonic():
+            _, number = self._ladder.pop(0)
+            self._killed = True
+            if number == signal.SIGKILL:
+                process.send_group(child.pid, signal.SIGKILL)
+            else:
+                process.send(child.pid, number)
+
+    def _end_all(self) -> None:
+        """See to it that nothing of the run lives on, before anyone removes its home."""
+        child = self._child
+        if child is None:
+            return
+        is_clean = child.poll() is not None and child.returncode >= 0 and not self._killed
+        process.send_group(child.pid, signal.SIGKILL)
+        child.wait()
+        if not is_clean:
+            process.end_members(self._instance.run_id, 0.0)
+
+    def _outcome(self, child: "subprocess.Popen[bytes]") -> Outcome:
+        status = child.returncode if child.returncode >= 0 else 128 - child.returncode
+        if self._ended_by is not None:
+            status = 128 + self._ended_by
+        elif self._inner is None and self._refusal is None:
+            self._refusal = f"the sandbox ended with status {status} before the agent started"
+        return Outcome(status, self._inner is not None, self._refusal, self._ended_by)
+
+    def _to_agent(self, number: int) -> bool:
+        """Send a signal to the agent itself: it sits in a session of its own."""
+        if self._agent is None and self._inner is not None and self._child is not None:
+            self._agent = process.find_inside(self._child.pid, self._inner)
+        return self._agent is not None and process.send(self._agent, number)
+
+    def _suspend(self) -> None:
+        """The agent has stopped itself: stop as well, and wake it when the shell says so."""
+        self._signals.stop_this_job()
+        os.write(self._told, b"go\n")
+        self._to_agent(signal.SIGWINCH)
+
+    def _stop_agent_and_self(self) -> None:
+        """The terminal asks to stop: the agent does not see that, so stop it and then us."""
+        if not self._to_agent(0) or self._agent is None:
+            self._signals.stop_this_job()
+            return
+        if self._mode == "job":
+            # The agent's parent in the sandbox sees it stop, says so, and wakes it later.
+            process.send_group(self._agent, signal.SIGSTOP)
+            return
+        stopped = [self._agent, *process.descendants(self._agent)]
+        for pid in stopped:
+            process.send(pid, signal.SIGSTOP)
+        self._signals.stop_this_job()
+        for pid in reversed(stopped):
+            process.send(pid, signal.SIGCONT)

@@ -1,0 +1,107 @@
+"""Signals that wait to be looked at, so that none interrupts a step half way."""
+
+import os
+import signal
+from collections import deque
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from homeroom.errors import Interrupted
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_WATCHED = (*ENDING, signal.SIGCHLD, signal.SIGWINCH, signal.SIGTSTP)
+
+
+class Signals:
+    """Collects this process's signals while it is entered.
+
+    A handler only notes the number: an exception out of a handler could strike between
+    making a thing and remembering to remove it. The steps of a launch ask between them.
+
+    Attributes:
+        pending: Signals that nobody has looked at yet, oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.pending: deque[int] = deque()
+        self._previous: dict[int, Any] = {}
+        self._wakeup = (-1, -1)
+        self._previous_wakeup = -1
+
+    def __enter__(self) -> Self:
+        read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(
+            os, "pipe2"
+        ) else _pipe_nonblocking()
+        self._wakeup = (read_end, write_end)
+        self._previous_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        for number in ENDING:
+            self._take(number)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_wakeup)
+        for descriptor in self._wakeup:
+            os.close(descriptor)
+
+    def _take(self, number: int) -> None:
+        # One that the caller has switched off (nohup, a shell's background job) stays off.
+        if number in ENDING and signal.getsignal(number) is signal.SIG_IGN:
+            return
+        self._previous.setdefault(number, signal.getsignal(number))
+        signal.signal(number, self._note)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self.pending.append(number)
+
+    def watch_session(self) -> None:
+        """Collect child, window-size and stop signals as well, once an agent is held."""
+        for number in _WATCHED:
+            self._take(number)
+
+    def stop_this_job(self) -> None:
+        """Stop this process's job as Ctrl-Z would have, and return when it goes on.
+
+        In a group that no shell looks after the kernel drops the signal: then this
+        returns at once.
+        """
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        try:
+            os.killpg(os.getpgrp(), signal.SIGTSTP)
+        finally:
+            signal.signal(signal.SIGTSTP, self._note)
+
+    def fileno(self) -> int:
+        """Return a descriptor that becomes readable when a signal has come."""
+        return self._wakeup[0]
+
+    def drain(self) -> None:
+        """Empty the descriptor; what came is in ``pending``."""
+        try:
+            while os.read(self._wakeup[0], 512):
+                pass
+        except BlockingIOError:
+            return
+
+    def check(self) -> None:
+        """Raise when a signal has asked for the end.
+
+        Raises:
+            Interrupted: One has.
+        """
+        for number in self.pending:
+            if number in ENDING:
+                raise Interrupted(number)
+
+
+def _pipe_nonblocking() -> tuple[int, int]:
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends

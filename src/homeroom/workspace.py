@@ -1,0 +1,249 @@
+"""The directory an agent works in, and what belongs to it: its repository and its links."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from homeroom.errors import StorageError, WorkspaceError
+from homeroom.files import read_regular
+
+_LINK_LIMIT = 64 * 1024
+_SUBMODULES_LIMIT = 200
+_NESTED_DEPTH = 2
+_NESTED_LIMIT = 2000
+_NOT_SEARCHED = frozenset({".git", "node_modules", ".venv", ".nox", ".tox"})
+
+# Files in a work tree that tools of the user run or obey when they find them. srt denies
+# writing them below its own working directory; homeroom starts it elsewhere, so that runs
+# in one workspace do not disturb each other, and names them itself (srt 0.0.83,
+# dist/sandbox/sandbox-utils.js, DANGEROUS_FILES and getDangerousDirectories).
+OBEYED = (
+    ".bash_profile",
+    ".bashrc",
+    ".claude/agents",
+    ".claude/commands",
+    ".gitconfig",
+    ".gitmodules",
+    ".idea",
+    ".mcp.json",
+    ".profile",
+    ".ripgreprc",
+    ".vscode",
+    ".zprofile",
+    ".zshrc",
+)
+# The same in a repository: gitrepository-layout(5), git-config(1) on core.hooksPath.
+_GIT_OBEYED = ("config", "config.worktree", "hooks")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A place to work in, all paths real (no symlinks).
+
+    Attributes:
+        directory: Where the agent starts.
+        root: The top of the work tree, or the directory itself outside a repository.
+        git_directories: What a commit writes to: the repository, for a worktree or a
+            submodule also the part of the main repository that is its own.
+        trust_roots: Directories whose trust the agent may ask for.
+    """
+
+    directory: Path
+    root: Path
+    git_directories: tuple[Path, ...] = ()
+    trust_roots: tuple[Path, ...] = ()
+
+    def guarded(self) -> tuple[Path, ...]:
+        """Name what a run may read but never write, though it lies in the workspace.
+
+        Returns:
+            The existing files and directories that other tools execute or obey: git
+            hooks and configuration, editor and shell settings. Missing ones cannot be
+            denied without making them: bwrap would leave a stub in the workspace.
+        """
+        found = [self.root / name for name in OBEYED]
+        found += _nested(self.root)
+        for directory in self.git_directories:
+            found += [directory / name for name in _GIT_OBEYED]
+            found += sorted(directory.glob("worktrees/*/config.worktree"))
+            found += _submodule_guards(directory / "modules")
+        return tuple(path for path in found if os.path.lexists(path))
+
+    def unguarded(self) -> tuple[Path, ...]:
+        """Name the obeyed files that do not exist, so that a run could make them."""
+        candidates = [self.root / name for name in OBEYED]
+        for directory in self.git_directories:
+            candidates += [directory / name for name in _GIT_OBEYED if directory.is_dir()]
+        return tuple(path for path in candidates if not os.path.lexists(path))
+
+
+def find(directory: Path, homes: Iterable[Path], private: Iterable[Path]) -> Workspace:
+    """Look at a directory that a run shall work in, and refuse an unsafe one.
+
+    Args:
+        directory: As the user gave it.
+        homes: The user's home directories (the environment's, the password file's).
+        private: Directories that no workspace may touch: homeroom's own.
+
+    Returns:
+        The workspace, with every path resolved.
+
+    Raises:
+        WorkspaceError: It does not exist, is no directory, cannot be entered, is the
+            file system's root or a home, or overlaps with a private directory.
+    """
+    try:
+        real = Path(os.path.realpath(directory, strict=True))
+        mode = os.stat(real).st_mode
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WorkspaceError(
+            f"cannot work in {directory}: {reason}", "name a directory that exists"
+        ) from error
+    if not stat.S_ISDIR(mode):
+        raise WorkspaceError(f"cannot work in {real}: not a directory", "name a directory")
+    if not os.access(real, os.R_OK | os.W_OK | os.X_OK):
+        raise WorkspaceError(
+            f"cannot work in {real}: you may not read, write and enter it",
+            "choose a directory of your own",
+        )
+    try:
+        str(real).encode()
+    except UnicodeEncodeError as error:
+        raise WorkspaceError(
+            f"cannot work in {os.fsencode(real)!r}: the name is not valid UTF-8",
+            "rename the directory: the sandbox's settings are JSON",
+        ) from error
+    homes = [Path(os.path.realpath(home)) for home in homes]
+    _refuse_wide(real, homes)
+    for other in private:
+        if real.is_relative_to(other) or other.is_relative_to(real):
+            raise WorkspaceError(
+                f"cannot work in {real}: it overlaps with homeroom's own {other}",
+                "choose a project directory",
+            )
+    top = _work_tree_top(real, homes)
+    if top is None:
+        return Workspace(real, real, (), (real,))
+    git_directories = _git_directories(top)
+    roots = dict.fromkeys([real, top, *(_main_tree(path) for path in git_directories[1:])])
+    return Workspace(real, top, git_directories, tuple(root for root in roots if root))
+
+
+def _refuse_wide(real: Path, homes: list[Path]) -> None:
+    if real == Path("/"):
+        raise WorkspaceError(
+            "cannot work in /: the room would hold the whole machine", "choose a project directory"
+        )
+    for home in homes:
+        if home.is_relative_to(real):
+            raise WorkspaceError(
+                f"cannot work in {real}: your home directory is in it, which a run must not see",
+                "choose a project directory below your home",
+            )
+
+
+def _work_tree_top(directory: Path, homes: list[Path]) -> Path | None:
+    """Find the repository's top as git does, but never one that is a home or holds it."""
+    for candidate in (directory, *directory.parents):
+        if any(home.is_relative_to(candidate) for home in homes):
+            return None
+        if os.path.lexists(candidate / ".git"):
+            return candidate
+    return None
+
+
+def _git_directories(top: Path) -> tuple[Path, ...]:
+    """Resolve ``.git``; a link counts only if what it names points back at this tree.
+
+    A hostile work tree could otherwise name any directory of the user's and have it
+    made writable.
+    """
+    dot_git = top / ".git"
+    mode = os.lstat(dot_git).st_mode
+    if stat.S_ISDIR(mode):
+        return (dot_git,)
+    if not stat.S_ISREG(mode):
+        return ()
+    target = _read_link(dot_git, "gitdir: ")
+    if target is None:
+        return ()
+    git_dir = Path(os.path.realpath(top / target))
+    if _points_back(git_dir, dot_git):
+        common = _read_link(git_dir / "commondir", "")
+        common_dir = Path(os.path.realpath(git_dir / common)) if common else None
+        if common_dir is None or not git_dir.is_relative_to(common_dir / "worktrees"):
+            return ()
+        return (dot_git, common_dir)
+    return (dot_git, git_dir) if _is_submodule_of(git_dir, top) else ()
+
+
+def _points_back(git_dir: Path, dot_git: Path) -> bool:
+    # gitrepository-layout(5): worktrees/<id>/gitdir holds the path of the worktree's .git.
+    back = _read_link(git_dir / "gitdir", "")
+    return back is not None and os.path.realpath(git_dir / back) == str(dot_git)
+
+
+def _is_submodule_of(git_dir: Path, top: Path) -> bool:
+    # git-submodule(1): the module's own configuration names its work tree.
+    try:
+        text = read_regular(git_dir / "config", _LINK_LIMIT).decode(errors="replace")
+    except (OSError, StorageError):
+        return False
+    match = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", text, re.MULTILINE)
+    return bool(match) and os.path.realpath(git_dir / match[1].strip('"')) == str(top)
+
+
+def _main_tree(git_directory: Path) -> Path | None:
+    return git_directory.parent if git_directory.name == ".git" else None
+
+
+def _read_link(path: Path, prefix: str) -> str | None:
+    try:
+        text = os.fsdecode(read_regular(path, _LINK_LIMIT))
+    except (OSError, StorageError):
+        return None
+    text = text.removesuffix("\n")
+    return text.removeprefix(prefix) if text.startswith(prefix) and "\0" not in text else None
+
+
+def _nested(root: Path) -> list[Path]:
+    """Look for the same names in the directories just below, as srt does below its own."""
+    found: list[Path] = []
+    level = [root]
+    for _ in range(_NESTED_DEPTH):
+        level = [child for parent in level for child in _directories(parent)]
+        for directory in level[:_NESTED_LIMIT]:
+            found += [path for name in OBEYED if os.path.lexists(path := directory / name)]
+            if (directory / ".git").is_dir():
+                found += [directory / ".git" / name for name in _GIT_OBEYED]
+    return found
+
+
+def _directories(parent: Path) -> list[Path]:
+    try:
+        with os.scandir(parent) as entries:
+            return [
+                Path(entry.path)
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_SEARCHED
+            ]
+    except OSError:
+        return []
+
+
+def _submodule_guards(modules: Path) -> list[Path]:
+    found: list[Path] = []
+    for directory, names, files in os.walk(modules):
+        if "HEAD" in files:
+            found += [Path(directory, "hooks"), Path(directory, "config")]
+            names[:] = [name for name in names if name == "modules"]
+        if len(found) > 2 * _SUBMODULES_LIMIT:
+            raise WorkspaceError(
+                f"{modules} holds more than {_SUBMODULES_LIMIT} submodules",
+                "start the run in one of them",
+            )
+    return found
