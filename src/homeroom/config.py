@@ -76,7 +76,9 @@ def load(path: Path) -> Config:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}", "correct the line it names") from error
+        raise ConfigError(
+            f"{path}: not valid TOML: {error}", "correct the line it names"
+        ) from error
     _refuse_unknown(document, Config, path, "")
     try:
         config = msgspec.convert(document, Config)
@@ -86,7 +88,9 @@ def load(path: Path) -> Config:
     return config
 
 
-def _refuse_unknown(document: dict[str, Any], known: type[msgspec.Struct], path: Path, at: str) -> None:
+def _refuse_unknown(
+    document: dict[str, Any], known: type[msgspec.Struct], path: Path, at: str
+) -> None:
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(known)}
     for key, value in document.items():
         where = f"{at}{key}"
@@ -95,7 +99,11 @@ def _refuse_unknown(document: dict[str, Any], known: type[msgspec.Struct], path:
             hint = f"did you mean {at}{near[0]}?" if near else f"known here: {', '.join(fields)}"
             raise ConfigError(f"{path}: unknown key {where!r}", hint)
         table = fields[key]
-        if isinstance(table, type) and issubclass(table, msgspec.Struct) and isinstance(value, dict):
+        if (
+            isinstance(table, type)
+            and issubclass(table, msgspec.Struct)
+            and isinstance(value, dict)
+        ):
             _refuse_unknown(value, table, path, f"{where}.")
 
 
@@ -103,7 +111,8 @@ def _check_values(config: Config, path: Path) -> None:
     for host in config.network.allow:
         if not _HOST.fullmatch(host):
             raise ConfigError(
-                f"{path}: network.allow: {host!r} is not a host", 'write "example.org" or "*.example.org:443"'
+                f"{path}: network.allow: {host!r} is not a host",
+                'write "example.org" or "*.example.org:443"',
             )
     for name in config.environment.inherit:
         if not _VARIABLE.fullmatch(name):
@@ -112,7 +121,8 @@ def _check_values(config: Config, path: Path) -> None:
         for entry in getattr(config.files, field.name):
             if not entry.startswith(("/", "~/")) or "\0" in entry:
                 raise ConfigError(
-                    f"{path}: files.{field.name}: {entry!r} is not absolute", 'start it with "/" or "~/"'
+                    f"{path}: files.{field.name}: {entry!r} is not absolute",
+                    'start it with "/" or "~/"',
                 )
     if not 0 <= config.run.stop_grace <= 600:  # noqa: PLR2004
         raise ConfigError(f"{path}: run.stop_grace must lie between 0 and 600 seconds")

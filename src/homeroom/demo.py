@@ -39,7 +39,7 @@ def model_server(toolchain: Toolchain, fixtures: Path | None = None) -> Iterator
         if fixtures is None:
             fixtures = stack.enter_context(resources.as_file(data / "demo-answers.json"))
         tools = toolchain.tools
-        server = subprocess.Popen(  # noqa: S603
+        server = subprocess.Popen(
             [
                 str(tools["node"].path),
                 "--import",

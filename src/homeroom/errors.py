@@ -5,7 +5,6 @@ themselves end with 0 and 1, so that a script can tell homeroom's refusals from
 the agent's own status. ``docs/reference/exit-codes.md`` is the table for users.
 """
 
-
 import signal
 
 
@@ -96,7 +95,7 @@ class ConfigError(HomeroomError):
     kind = "config"
 
 
-class Interrupted(HomeroomError):
+class EndedBySignalError(HomeroomError):
     """A signal asked homeroom to end before the agent had started.
 
     Args:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -111,7 +110,7 @@ def replace_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: It could not be written; the old content stays.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     create_private(temporary, content)
     try:
         os.replace(temporary, path)

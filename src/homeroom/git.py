@@ -22,9 +22,21 @@ def identity(environ: Mapping[str, str]) -> str:
     if program is None:
         return ""
     try:
-        result = subprocess.run(  # noqa: S603
-            [program, "config", "--global", "--includes", "--null", "--get-regexp", r"^user\.(name|email)$"],
-            env={name: environ[name] for name in ("HOME", "XDG_CONFIG_HOME", "PATH") if name in environ},
+        result = subprocess.run(
+            [
+                program,
+                "config",
+                "--global",
+                "--includes",
+                "--null",
+                "--get-regexp",
+                r"^user\.(name|email)$",
+            ],
+            env={
+                name: environ[name]
+                for name in ("HOME", "XDG_CONFIG_HOME", "PATH")
+                if name in environ
+            },
             cwd="/",
             check=False,
             capture_output=True,

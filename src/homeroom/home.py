@@ -3,24 +3,28 @@
 import json
 import os
 import re
-import secrets
-import shutil
 import stat
-import subprocess
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from homeroom.errors import StateError, StorageError
-from homeroom.files import create_private, ensure_private_dir, explain, read_regular, replace_private
+from homeroom.files import (
+    create_private,
+    ensure_private_dir,
+    explain,
+    read_regular,
+    replace_private,
+)
 from homeroom.paths import Paths
+from homeroom.trash import discard
 
 RUN_ID = re.compile(r"run_[0-9a-f]{32}")
 MARK = ".homeroom-instance"
 # https://bford.info/cachedir/: backup programs leave out a directory with this file.
-_CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# Rooms of live runs; made by homeroom.\n"
+_CACHEDIR_TAG = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n# Rooms of live runs; made by homeroom.\n"
+)
 _JSON_LIMIT = 64 * 1024 * 1024
 
 
@@ -66,7 +70,7 @@ class Instance:
 
 def new_run_id() -> str:
     """Make up an id that no other run has."""
-    return f"run_{secrets.token_hex(16)}"
+    return f"run_{os.urandom(16).hex()}"
 
 
 def instance_of(paths: Paths, run_id: str) -> Instance:
@@ -111,7 +115,7 @@ def materialize(instance: Instance) -> None:
         create_private(instance.temp / MARK, f"{instance.root}\n".encode())
         for directory in (instance.home, instance.runtime, instance.tmp, instance.control):
             os.mkdir(directory, 0o700)
-        create_private(instance.canary, f"{secrets.token_hex(16)}\n".encode())
+        create_private(instance.canary, f"{os.urandom(16).hex()}\n".encode())
     except OSError as error:
         raise explain(error, error.filename or instance.root, "make the room at") from error
 
@@ -173,68 +177,6 @@ def _is_temp_of(instance: Instance) -> bool:
     return os.fsdecode(mark) == f"{instance.root}\n"
 
 
-def discard(tree: Path, trash: Path) -> None:
-    """Rename a tree into the trash and remove it there.
-
-    Args:
-        tree: A directory of ours.
-        trash: A directory on the same file system; made when it is missing.
-
-    Raises:
-        StateError: The trash cannot be used.
-        StorageError: Something in the tree could not be removed.
-    """
-    ensure_private_dir(trash)
-    gone = trash / f"{tree.name}.{secrets.token_hex(6)}"
-    try:
-        os.rename(tree, gone)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise explain(error, tree, "move into the trash") from error
-    remove_tree(gone)
-
-
-def remove_tree(tree: Path) -> None:
-    """Remove a directory tree of any depth without following a symlink out of it.
-
-    ``rm`` does it: it copes with paths longer than PATH_MAX and any depth, where
-    ``shutil.rmtree`` of Python before 3.13 ends in a RecursionError. Write-protected
-    directories, which an agent may leave, are opened for a second try.
-
-    Args:
-        tree: The directory.
-
-    Raises:
-        StorageError: Something is still there, with what ``rm`` said about it.
-    """
-    said = _remove(tree)
-    if os.path.lexists(tree):
-        _run_tool("chmod", "-R", "u+rwX", "--", str(tree))
-        said = _remove(tree)
-    if os.path.lexists(tree):
-        raise StorageError(
-            f"cannot remove {tree}: {said.splitlines()[0] if said else 'unknown reason'}",
-            "remove it as its owner; `homeroom sweep` tries again",
-        )
-
-
-def _remove(tree: Path) -> str:
-    if sys.platform != "linux":
-        return _run_tool("rm", "-rf", "--", str(tree))
-    # Nothing that is mounted below may be emptied. BusyBox has no such option, and says so.
-    said = _run_tool("rm", "-rf", "--one-file-system", "--", str(tree))
-    return _run_tool("rm", "-rf", "--", str(tree)) if "nrecognized option" in said else said
-
-
-def _run_tool(name: str, *arguments: str) -> str:
-    program = shutil.which(name, path="/usr/bin:/bin:/run/current-system/sw/bin") or name
-    result = subprocess.run(  # noqa: S603
-        [program, *arguments], check=False, capture_output=True, stdin=subprocess.DEVNULL
-    )
-    return result.stderr.decode(errors="replace")
-
-
 def merge_json(path: Path, patch: dict[str, Any]) -> None:
     """Merge keys into a JSON file of the room, keeping every other key.
 
@@ -264,8 +206,10 @@ def merged(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in patch.items():
         old = result.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        result[key] = merged(old, value) if both else value
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = merged(old, value)
+        else:
+            result[key] = value
     return result
 
 
@@ -281,14 +225,3 @@ def write(path: Path, content: bytes) -> None:
         replace_private(path, content)
     except OSError as error:
         raise explain(error, path, "write") from error
-
-
-def leftovers(trash_directories: Iterable[Path]) -> list[Path]:
-    """List what earlier removals could not finish."""
-    found: list[Path] = []
-    for trash in trash_directories:
-        try:
-            found += [trash / name for name in sorted(os.listdir(trash))]
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-    return found

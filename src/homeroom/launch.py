@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from homeroom import archive, home, plan, provider
 from homeroom.config import Config
-from homeroom.errors import HomeroomError, Interrupted, SandboxError, StateError, ToolError
+from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError, ToolError
 from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths
 from homeroom.plan import Plan, Request
@@ -32,8 +32,10 @@ def start(
     signals: Signals,
     tell: Tell,
 ) -> int:
-    """Do a whole run: lock, record, materialize, seed, inject, settings, spawn, wait; then
-    archive, wipe, record, unlock.
+    """Do a whole run, from its lock to its wipe.
+
+    Lock, record, materialize, seed, inject, settings, spawn, wait; then archive, wipe,
+    record, unlock.
 
     Args:
         request: What the user asked for.
@@ -47,7 +49,7 @@ def start(
         The agent's exit status, or 128 and the signal that ended it.
 
     Raises:
-        Interrupted: A signal came before the agent had started.
+        EndedBySignalError: A signal came before the agent had started.
         SandboxError: The isolation could not be proven; the agent never started.
         HomeroomError: Another step failed. Everything before it has been undone.
     """
@@ -86,7 +88,7 @@ def _allocate(
 class _Run:
     """One run's steps, each with what undoes it."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         decided: Plan,
         run_lock: RunLock,
@@ -204,7 +206,7 @@ class _Run:
 
 def _not_started(outcome: Outcome) -> HomeroomError:
     if outcome.ended_by is not None:
-        return Interrupted(outcome.ended_by)
+        return EndedBySignalError(outcome.ended_by)
     return SandboxError(
         f"the agent was not started, because its sandbox could not be proven: {outcome.refusal}",
         "see docs/how-to/sandbox-refused.md",
@@ -229,7 +231,9 @@ def _announce(decided: Plan, tell: Tell) -> None:
                 "renew it: start the agent once outside homeroom"
             )
         elif left < _HOUR:
-            tell(f"the access token works for {left / 60:.0f} more minutes; a room does not renew it")
+            tell(
+                f"the access token works for {left / 60:.0f} more minutes; a room does not renew it"
+            )
 
 
 def sweep_dead(paths: Paths, *, dry_run: bool = False) -> sweep.Report:

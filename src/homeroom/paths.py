@@ -30,26 +30,32 @@ class Paths:
 
     @property
     def config_file(self) -> Path:
+        """The user's configuration file."""
         return self.config / "config.toml"
 
     @property
     def toolchains(self) -> Path:
+        """One directory for each set of pins."""
         return self.data / "toolchains"
 
     @property
     def instances(self) -> Path:
+        """One directory for each live run."""
         return self.state / "instances"
 
     @property
     def runs(self) -> Path:
+        """One record for each run, and a lock for each live one."""
         return self.state / "runs"
 
     @property
     def transcripts(self) -> Path:
+        """One directory for each run that left some."""
         return self.state / "transcripts"
 
     @property
     def trash(self) -> Path:
+        """Trees on their way out."""
         return self.state / "trash"
 
 

@@ -1,8 +1,10 @@
 """Everything that ``start`` would do, computed without doing any of it."""
 
+import contextlib
 import os
 import pwd
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +16,14 @@ from homeroom.credential.secret import Credential, Secret
 from homeroom.errors import ConfigError, CredentialError, StateError, ToolError, UsageError
 from homeroom.paths import Paths
 from homeroom.policy import Policy
+from homeroom.process import RUN_VARIABLE
 from homeroom.provider import MasterStore, Provider, Room, SeedFile
 from homeroom.sandbox import Command, Host, Inside, Mode
-from homeroom.sandbox.srt import Srt, called_programs, sandbox_path
+from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
 from homeroom.toolchain.system import locate_system_tools
+from homeroom.workspace import Workspace
 
 # Files that hold secrets of the user's on many machines: where they exist, the prelude
 # proves that the run cannot read them.
@@ -98,6 +102,22 @@ class Plan:
     missing: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """What a plan is computed from, looked up once."""
+
+    request: Request
+    environ: Mapping[str, str]
+    config: Config
+    adapter: Provider
+    homes: tuple[Path, ...]
+    master: MasterStore
+    place: Workspace
+    toolchain: Toolchain
+    instance: home.Instance
+    private: tuple[Path, ...]
+
+
 def make(
     request: Request, environ: Mapping[str, str], paths: Paths, config: Config, run_id: str
 ) -> Plan:
@@ -120,42 +140,64 @@ def make(
     adapter = provider.get(request.agent)
     homes = user_homes(environ)
     master = adapter.master_store(environ, homes[0])
-    place = workspace.find(request.directory, homes, _private(paths, master))
-    toolchain = store.find(paths, environ) or store.planned(paths, environ)
-    missing = [] if store.find(paths, environ) else ["the toolchain"]
+    installed = store.find(paths, environ)
+    toolchain = installed or store.planned(paths, environ)
+    roots = (Path(os.path.realpath(root)) for root in master.roots)
+    # What no run may see, whatever the user allows.
+    private = (paths.state, paths.data, paths.config, paths.temp, *roots)
+    facts = _Facts(
+        request=request,
+        environ=environ,
+        config=config,
+        adapter=adapter,
+        homes=homes,
+        master=master,
+        private=private,
+        place=workspace.find(request.directory, homes, private),
+        toolchain=toolchain,
+        instance=home.instance_of(paths, run_id),
+    )
+    missing = [] if installed else ["the toolchain"]
     programs = _programs(environ, missing)
-    instance = home.instance_of(paths, run_id)
-    tool = toolchain.tools[adapter.tool]
-    room = Room(instance.home, place, tool.version, tool.path, request.endpoint)
+    return _decide(facts, programs, tuple(missing))
+
+
+def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...]) -> Plan:
+    adapter, instance, tools = facts.adapter, facts.instance, facts.toolchain.tools
+    tool = tools[adapter.tool]
+    endpoint = facts.request.endpoint
+    room = Room(instance.home, facts.place, tool.version, tool.path, endpoint)
     needs = adapter.needs(room)
-    rules = _policy(place, instance, toolchain, paths, homes, master, config, needs.hosts, environ)
-    ripgrep = toolchain.tools["ripgrep"].path
-    pinned = [toolchain.tools["node"].path, ripgrep]
-    host = Host(toolchain, programs, sandbox_path(programs, pinned))
+    rules = _policy(facts, needs.hosts)
+    pinned = [tools["node"].path, tools["ripgrep"].path]
+    host = Host(facts.toolchain, programs, sandbox_path(programs, pinned))
     sandbox = Srt(host)
-    mode: Mode = "job" if request.interactive and os.uname().sysname == "Linux" else "exec"
+    mode: Mode = "job" if facts.request.interactive and sys.platform == "linux" else "exec"
     return Plan(
         provider=adapter,
         room=room,
         instance=instance,
-        toolchain=toolchain,
+        toolchain=facts.toolchain,
         host=host,
         policy=rules,
         settings=sandbox.settings(rules),
         seeds=tuple(adapter.seed(room)),
-        gitconfig=git.identity(environ),
-        credential=_credential(request, adapter, environ, homes[0]),
+        gitconfig=git.identity(facts.environ),
+        credential=_credential(facts),
         inside=Inside(
-            argv=tuple(adapter.command(room, request.arguments)),
-            environment=_environment(request, adapter, room, instance, environ, config, ripgrep),
-            unset=("CLAUDE_CODE_TMPDIR", *needs.unset),
-            workspace=place.directory,
-            unreadable=(instance.canary, *_telltales(master, homes, rules)),
-            unwritable=(instance.runtime / "canary", toolchain.root / f".canary-{run_id}"),
+            argv=tuple(adapter.command(room, facts.request.arguments)),
+            environment=_environment(facts, adapter.environment(room)),
+            unset=(*sandbox.own_variables, *needs.unset),
+            workspace=facts.place.directory,
+            unreadable=(instance.canary, *_telltales(facts, rules)),
+            unwritable=(
+                instance.runtime / "canary",
+                facts.toolchain.root / f".canary-{instance.run_id}",
+            ),
         ),
         command=sandbox.command(instance, mode),
         mode=mode,
-        missing=tuple(missing),
+        missing=missing,
     )
 
 
@@ -172,25 +214,19 @@ def user_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
         StateError: There is none, or it is the file system's root.
     """
     found = [environ["HOME"]] if environ.get("HOME") else []
-    try:
+    # A uid that the password file does not know has a HOME at most.
+    with contextlib.suppress(KeyError):
         found.append(pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError:
-        pass
     homes = tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
     if not homes or Path("/") in homes[:1]:
         raise StateError("HOME is not set to a directory of your own", "set HOME, then try again")
     return tuple(path for path in homes if path != Path("/"))
 
 
-def _private(paths: Paths, master: MasterStore) -> tuple[Path, ...]:
-    own = (paths.state, paths.data, paths.config, paths.temp)
-    return policy.reduced((*own, *(Path(os.path.realpath(root)) for root in master.roots)))
-
-
 def _programs(environ: Mapping[str, str], missing: list[str]) -> dict[str, Path]:
-    names = ("bwrap", "socat", *called_programs()) if os.uname().sysname == "Linux" else called_programs()
+    names = ("bwrap", "socat") if sys.platform == "linux" else ()
     programs: dict[str, Path] = {}
-    for name in names:
+    for name in (*names, *CALLED):
         found = shutil.which(name, path=environ.get("PATH", os.defpath))
         if found is None:
             missing.append(name)
@@ -198,47 +234,38 @@ def _programs(environ: Mapping[str, str], missing: list[str]) -> dict[str, Path]
     return programs
 
 
-def _policy(  # noqa: PLR0913
-    place: workspace.Workspace,
-    instance: home.Instance,
-    toolchain: Toolchain,
-    paths: Paths,
-    homes: tuple[Path, ...],
-    master: MasterStore,
-    config: Config,
-    hosts: tuple[str, ...],
-    environ: Mapping[str, str],
-) -> Policy:
-    private = _private(paths, master)
-    read = _configured(config, "read", homes[0], private)
-    write = _configured(config, "write", homes[0], private)
-    runtime_dir = environ.get("XDG_RUNTIME_DIR", "")
+def _policy(facts: _Facts, hosts: tuple[str, ...]) -> Policy:
+    place, instance = facts.place, facts.instance
+    runtime_dir = facts.environ.get("XDG_RUNTIME_DIR", "")
     sockets = policy.existing([Path(runtime_dir)] if os.path.isabs(runtime_dir) else [])
-    denied = (*homes, *private, *sockets, *_configured(config, "deny", homes[0], ()))
-    writable = policy.reduced((instance.home, instance.tmp, place.root, *place.git_directories, *write))
-    readable = (instance.runtime, instance.control, toolchain.root, *read)
+    denied = (*facts.homes, *facts.private, *sockets, *_configured(facts, "deny"))
+    own = (instance.home, instance.tmp, place.root, *place.git_directories)
+    writable = policy.reduced((*own, *_configured(facts, "write")))
+    readable = (
+        instance.runtime,
+        instance.control,
+        facts.toolchain.root,
+        *_configured(facts, "read"),
+    )
     return Policy(
         deny_read=policy.reduced(denied),
         allow_read=(*writable, *policy.around(readable, writable)),
         allow_write=writable,
         deny_write=place.guarded(),
-        hosts=tuple(dict.fromkeys((*hosts, *config.network.allow))),
+        hosts=tuple(dict.fromkeys((*hosts, *facts.config.network.allow))),
     )
 
 
-def _configured(
-    config: Config,
-    kind: Literal["read", "write", "deny"],
-    user_home: Path,
-    private: tuple[Path, ...],
-) -> tuple[Path, ...]:
+def _configured(facts: _Facts, kind: Literal["read", "write", "deny"]) -> tuple[Path, ...]:
     """Resolve the user's own paths; what would open a secret place is refused."""
-    entries: tuple[str, ...] = getattr(config.files, kind)
+    entries: tuple[str, ...] = getattr(facts.config.files, kind)
     resolved = policy.existing(
-        user_home / entry[2:] if entry.startswith("~/") else Path(entry) for entry in entries
+        facts.homes[0] / entry[2:] if entry.startswith("~/") else Path(entry) for entry in entries
     )
+    if kind == "deny":
+        return resolved
     for path in resolved:
-        for other in private:
+        for other in facts.private:
             if path.is_relative_to(other) or other.is_relative_to(path):
                 raise ConfigError(
                     f"files.{kind}: {path} would open {other}, which no run may see",
@@ -247,50 +274,44 @@ def _configured(
     return resolved
 
 
-def _environment(  # noqa: PLR0913
-    request: Request,
-    adapter: Provider,
-    room: Room,
-    instance: home.Instance,
-    environ: Mapping[str, str],
-    config: Config,
-    ripgrep: Path,
-) -> dict[str, str | Secret]:
+def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Secret]:
     """Build the inner environment: allowed, then chosen by the user, then pinned."""
-    values: dict[str, str | Secret] = {**environment.allowed(environ, [str(ripgrep.parent)])}
-    for name in (*config.environment.inherit, *request.inherit):
-        if name in environ:
-            values[name] = Secret(environ[name])
-        elif name in request.inherit:
+    ripgrep = str(facts.toolchain.tools["ripgrep"].path.parent)
+    values: dict[str, str | Secret] = {**environment.allowed(facts.environ, [ripgrep])}
+    for name in (*facts.config.environment.inherit, *facts.request.inherit):
+        if name in facts.environ:
+            values[name] = Secret(facts.environ[name])
+        elif name in facts.request.inherit:
             raise UsageError(f"--env {name}: there is no such variable", "export it first")
-    values["HOME"] = str(instance.home)
-    values["TMPDIR"] = str(instance.tmp)
-    values["HOMEROOM_RUN"] = instance.run_id
-    values.update(adapter.environment(room))
-    return values
+    values["HOME"] = str(facts.instance.home)
+    values["TMPDIR"] = str(facts.instance.tmp)
+    values[RUN_VARIABLE] = facts.instance.run_id
+    return {**values, **pinned}
 
 
-def _credential(
-    request: Request, adapter: Provider, environ: Mapping[str, str], user_home: Path
-) -> Credential | None:
-    if request.endpoint is not None:
-        return adapter.demo_credential()
+def _credential(facts: _Facts) -> Credential | None:
+    request = facts.request
     if request.api_key_env is not None:
-        value = environ.get(request.api_key_env, "").strip()
+        value = facts.environ.get(request.api_key_env, "").strip()
         if not value:
             raise CredentialError(
                 f"--api-key-env {request.api_key_env}: that variable is not set or empty",
                 "export it, with the API key as its value",
             )
         return Credential("api-key", Secret(value), f"the variable {request.api_key_env}")
-    return adapter.discover(environ, user_home) if request.use_credentials else None
+    # A real credential never goes to a server that is not the vendor's.
+    if request.endpoint is not None:
+        return facts.adapter.demo_credential()
+    if not request.use_credentials:
+        return None
+    return facts.adapter.discover(facts.environ, facts.homes[0])
 
 
-def _telltales(master: MasterStore, homes: tuple[Path, ...], rules: Policy) -> list[Path]:
+def _telltales(facts: _Facts, rules: Policy) -> list[Path]:
     """Name existing files with secrets that the policy keeps from the run."""
-    candidates = [*master.secrets, *(user / name for user in homes for name in _TELLTALE)]
+    listed = (user / name for user in facts.homes for name in _TELLTALE)
     found: list[Path] = []
-    for path in candidates:
+    for path in (*facts.master.secrets, *listed):
         real = Path(os.path.realpath(path))
         if real.is_file() and os.access(real, os.R_OK) and not rules.is_readable(real):
             found.append(real)

@@ -1,6 +1,5 @@
 """Which process is which, so that a reused pid is never taken for the one that is gone."""
 
-import contextlib
 import os
 import signal
 import sys
@@ -48,37 +47,34 @@ def descendants(pid: int) -> list[int]:
         return []
 
 
-def innermost_pid(pid: int) -> int:
-    """Give the pid by which a process knows itself in its own pid namespace.
+def find_inside(ancestor: int, inner_pid: int) -> int | None:
+    """Find the process below an ancestor that has a given pid in its own namespace.
 
     Args:
-        pid: As seen from here.
+        ancestor: A pid as seen from here.
+        inner_pid: The pid by which the process knows itself.
 
     Returns:
-        The last number of ``NSpid`` (proc_pid_status(5)); the pid itself elsewhere.
-
-    Raises:
-        ProcessLookupError: It is gone.
+        Its pid as seen from here. srt nests two pid namespaces, so that the same number
+        stands for a process of each: the agent is in the innermost one.
     """
     if sys.platform != "linux":
-        return pid
+        return inner_pid if inner_pid in descendants(ancestor) else None
+    chains = {pid: _namespace_pids(pid) for pid in descendants(ancestor)}
+    matching = [pid for pid, chain in chains.items() if chain[-1:] == [inner_pid]]
+    return max(matching, key=lambda pid: len(chains[pid]), default=None)
+
+
+def _namespace_pids(pid: int) -> list[int]:
+    """Read ``NSpid`` (proc_pid_status(5)): a process's pids, outermost namespace first."""
     try:
         with open(f"/proc/{pid}/status", "rb") as status:
             for line in status:
                 if line.startswith(b"NSpid:"):
-                    return int(line.split()[-1])
-    except OSError as error:
-        raise ProcessLookupError(pid) from error
-    return pid
-
-
-def find_inside(ancestor: int, inner_pid: int) -> int | None:
-    """Find the process below an ancestor that has a given pid in its own namespace."""
-    for pid in descendants(ancestor):
-        with contextlib.suppress(ProcessLookupError):
-            if innermost_pid(pid) == inner_pid:
-                return pid
-    return None
+                    return [int(number) for number in line.split()[1:]]
+    except OSError:
+        pass
+    return []
 
 
 def members(run_id: str) -> Iterator[int]:

@@ -194,7 +194,9 @@ def _is_submodule_of(git_dir: Path, top: Path) -> bool:
     except (OSError, StorageError):
         return False
     match = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", text, re.MULTILINE)
-    return bool(match) and os.path.realpath(git_dir / match[1].strip('"')) == str(top)
+    if match is None:
+        return False
+    return os.path.realpath(git_dir / match[1].strip('"')) == str(top)
 
 
 def _main_tree(git_directory: Path) -> Path | None:

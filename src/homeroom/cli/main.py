@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 from homeroom import __version__
@@ -53,8 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:  # noqa: BLE001
+        import traceback
+
         traceback.print_exc()
-        _say(f"internal error: {type(error).__name__}; this is a bug, please report the lines above")
+        _say(
+            f"internal error: {type(error).__name__}; this is a bug, please report the lines above"
+        )
         return HomeroomError.exit_code
     return status
 

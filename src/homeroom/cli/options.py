@@ -1,6 +1,7 @@
 """Options that ``start`` and ``dry-run`` share."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--demo",
         action="store_true",
         help="let a model server on this machine answer: no account, no network",
+    )
+    parser.add_argument(
+        "--demo-server",
+        metavar="URL",
+        help="the same with a model server that runs already, at http://127.0.0.1:PORT",
     )
     credentials = parser.add_mutually_exclusive_group()
     credentials.add_argument(
@@ -68,9 +74,15 @@ def request(
         What was asked for.
     """
     from homeroom import provider
+    from homeroom.errors import UsageError
     from homeroom.plan import Request
     from homeroom.session import terminal
 
+    given = arguments.demo_server
+    if given is not None and not re.fullmatch(r"http://127\.0\.0\.1:[0-9]{1,5}", given):
+        raise UsageError(
+            f"--demo-server {given}: not a server of this machine", "write http://127.0.0.1:PORT"
+        )
     return Request(
         agent=arguments.agent or settings.run.provider or provider.DEFAULT,
         arguments=arguments.arguments,
@@ -78,6 +90,6 @@ def request(
         api_key_env=arguments.api_key_env,
         use_credentials=not arguments.no_credentials,
         inherit=tuple(arguments.env),
-        endpoint=endpoint,
+        endpoint=given or endpoint,
         interactive=terminal.is_interactive(),
     )

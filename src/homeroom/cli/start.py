@@ -38,7 +38,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="store_true",
         help="print the whole plan and do nothing (see `homeroom dry-run --help`)",
     )
-    parser.add_argument("--json", action="store_true", help="with --dry-run: print the plan as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="with --dry-run: print the plan as JSON"
+    )
     parser.set_defaults(handler=run, takes_arguments=True)
 
 
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     with Signals() as signals:
         _sweep(places)
         signals.check()
-        if not arguments.demo:
+        if not arguments.demo or arguments.demo_server:
             request = options.request(arguments, settings)
             return launch.start(request, environ, places, settings, signals, _tell)
         from homeroom import demo
@@ -96,4 +98,3 @@ def _sweep(places: "paths.Paths") -> None:
 
 def _tell(line: str) -> None:
     print(f"homeroom: {line}", file=sys.stderr, flush=True)
-

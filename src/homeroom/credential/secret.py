@@ -1,7 +1,5 @@
 """A value that must not be seen: every way to print it shows a mask."""
 
-import hashlib
-import hmac
 import json
 from dataclasses import dataclass
 from typing import Literal, NoReturn
@@ -27,6 +25,8 @@ class Secret:
 
     def digest(self) -> str:
         """Return 8 hex digits that tell two secrets apart and give neither away."""
+        import hashlib
+
         return hashlib.sha256(b"homeroom\0" + self._value.encode()).hexdigest()[:8]
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self._value.encode(), other._value.encode())
+        return self._value == other._value
 
     def __hash__(self) -> int:
         return hash(("homeroom", self._value))

@@ -35,8 +35,9 @@ class Claude:
     tool = "claude"
 
     def environment(self, room: Room) -> Mapping[str, str]:
-        """Pin the configuration directory (never empty: that would mean the working
-        directory) and switch off updates and every call that no turn needs.
+        """Pin the configuration directory; switch off updates and calls that no turn needs.
+
+        The directory is never empty: that would mean the working directory.
         """
         values = {
             "CLAUDE_CONFIG_DIR": str(room.home / ".claude"),
@@ -72,10 +73,9 @@ class Claude:
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.claude`` and ``~/.claude.json``, and where variables have moved them."""
-        directories = [user_home / ".claude"]
-        for variable in ("CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR"):
-            if environ.get(variable):
-                directories.append(user_home / environ[variable])
+        moved = ("CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR")
+        names = [".claude", *(environ[name] for name in moved if environ.get(name))]
+        directories = [user_home / name for name in names]
         states = [user_home / ".claude.json", *(path / ".claude.json" for path in directories)]
         credentials = [path / ".credentials.json" for path in directories]
         return MasterStore((*directories, *states), (*credentials, *states))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from homeroom import home
+from homeroom import home, trash
 from homeroom.errors import HomeroomError, StateError, StorageError
 from homeroom.files import ensure_private_dir, explain
 from homeroom.paths import Paths
@@ -105,7 +105,7 @@ def sweep(
             entry = Entry(run_id, "failed", str(error))
         if entry is not None:
             report.entries.append(entry)
-    for leftover in home.leftovers((paths.trash, paths.temp / "trash")):
+    for leftover in trash.leftovers((paths.trash, paths.temp / "trash")):
         report.entries.append(_sweep_leftover(leftover, dry_run=dry_run))
     return report
 
@@ -178,7 +178,7 @@ def _sweep_leftover(leftover: Path, *, dry_run: bool) -> Entry:
     if dry_run:
         return Entry(leftover.name, "would remove", "left in the trash")
     try:
-        home.remove_tree(leftover)
+        trash.remove_tree(leftover)
     except StorageError as error:
         return Entry(leftover.name, "failed", str(error))
     return Entry(leftover.name, "removed", "left in the trash")

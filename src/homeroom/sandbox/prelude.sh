@@ -93,7 +93,6 @@ fi
 set -m
 "${entries[@]}" <&0 &
 agent=$!
-set +m
 say "started $agent"
 
 # Not a loop: bash leaves every loop when a job is stopped.

@@ -22,7 +22,7 @@ from homeroom.sandbox.schema import Filesystem, Literally, Network, Settings
 
 _LIMIT = 4 * 1024 * 1024
 # What srt 0.0.83 calls on Linux besides bwrap, socat and rg.
-_CALLED = ("bash", "which")
+CALLED = ("bash", "which")
 
 
 class Srt:
@@ -30,7 +30,13 @@ class Srt:
 
     Args:
         host: The toolchain, the system's tools, and where they are found.
+
+    Attributes:
+        own_variables: Variables that srt is started with and the agent shall not see.
     """
+
+    # Set for srt itself; inside, TMPDIR says it.
+    own_variables = ("CLAUDE_CODE_TMPDIR",)
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -141,7 +147,9 @@ def verify(path: Path, meant: bytes) -> None:
         if msgspec.json.decode(found, type=Settings) != msgspec.json.decode(meant, type=Settings):
             raise SandboxError(f"{path} does not say what was written into it")
     except (msgspec.DecodeError, UnicodeDecodeError, StorageError, FileNotFoundError) as error:
-        raise SandboxError(f"{path} is not a settings file of srt {schema.VERSION}: {error}") from error
+        raise SandboxError(
+            f"{path} is not a settings file of srt {schema.VERSION}: {error}"
+        ) from error
 
 
 def sandbox_path(programs: Mapping[str, Path], pinned: Iterable[Path]) -> str:
@@ -157,11 +165,6 @@ def sandbox_path(programs: Mapping[str, Path], pinned: Iterable[Path]) -> str:
     directories = [path.parent for path in (*pinned, *programs.values())]
     directories += [Path("/usr/bin"), Path("/bin")]
     return os.pathsep.join(dict.fromkeys(str(directory) for directory in directories))
-
-
-def called_programs() -> tuple[str, ...]:
-    """Name the programs that srt calls by name besides those it is told the path of."""
-    return _CALLED
 
 
 def _refuse_shadowing(policy: Policy) -> None:

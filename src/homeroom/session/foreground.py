@@ -86,7 +86,7 @@ class Foreground:
         self._told = os.open(control / "told", flags)
         self._signals.watch_session()
         try:
-            self._child = subprocess.Popen(  # noqa: S603
+            self._child = subprocess.Popen(
                 command.argv,
                 env=dict(command.environment),
                 cwd=command.directory,
@@ -169,11 +169,16 @@ class Foreground:
             return
         self._ended_by = number
         now = time.monotonic()
-        reached = self._inner is not None and self._to_agent(number)
+        # A hang-up alone does not end every agent: what is meant is the end.
+        asked = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
+        reached = self._inner is not None and self._to_agent(asked)
         # srt on SIGTERM kills its tree at once, the command's own handler never runs: so
         # the agent is asked first, and srt only when that did not help.
         wait = self._grace if reached else 0.0
-        self._ladder = [(now + wait, signal.SIGTERM), (now + wait + _TERMINATE_LIMIT, signal.SIGKILL)]
+        self._ladder = [
+            (now + wait, signal.SIGTERM),
+            (now + wait + _TERMINATE_LIMIT, signal.SIGKILL),
+        ]
 
     def _climb(self, child: "subprocess.Popen[bytes]") -> None:
         while self._ladder and self._ladder[0][0] <= time.monotonic():

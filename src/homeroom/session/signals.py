@@ -6,7 +6,7 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from homeroom.errors import Interrupted
+from homeroom.errors import EndedBySignalError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WATCHED = (*ENDING, signal.SIGCHLD, signal.SIGWINCH, signal.SIGTSTP)
@@ -29,9 +29,9 @@ class Signals:
         self._previous_wakeup = -1
 
     def __enter__(self) -> Self:
-        read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(
-            os, "pipe2"
-        ) else _pipe_nonblocking()
+        read_end, write_end = (
+            os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else _pipe_nonblocking()
+        )
         self._wakeup = (read_end, write_end)
         self._previous_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         for number in ENDING:
@@ -93,11 +93,11 @@ class Signals:
         """Raise when a signal has asked for the end.
 
         Raises:
-            Interrupted: One has.
+            EndedBySignalError: One has.
         """
         for number in self.pending:
             if number in ENDING:
-                raise Interrupted(number)
+                raise EndedBySignalError(number)
 
 
 def _pipe_nonblocking() -> tuple[int, int]:

@@ -10,7 +10,9 @@ from typing import Any
 # Leave what a full-screen program may have switched on: mouse reports, bracketed paste,
 # focus reports, keyboard protocols, the alternate screen, a hidden cursor
 # (XTerm Control Sequences, "DEC Private Mode Set").
-_RESET = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?1049l\x1b[?25h"
+_RESET = (
+    b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?1049l\x1b[?25h"
+)
 
 
 def is_interactive() -> bool:

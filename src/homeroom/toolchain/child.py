@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,9 @@ def environment(environ: Mapping[str, str], temporary: Path) -> dict[str, str]:
         "TMPDIR": str(temporary),
         "LC_ALL": "C.UTF-8",
         "PIP_REQUIRE_VIRTUALENV": "0",
+        # pip asks `rustc --version` for its User-Agent, and where that is rustup's it writes
+        # settings into its home (seen with pip 23.2).
+        "RUSTUP_HOME": str(temporary / "rustup"),
     }
 
 
@@ -120,9 +124,12 @@ def _end(child: subprocess.Popen[str]) -> None:
     send_group(child.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(_GRACE)
-    # Once more for its own children, who may have stayed.
+    # Its own children may have stayed. They must be gone before their tree is removed.
     send_group(child.pid, signal.SIGKILL)
     child.wait()
+    deadline = time.monotonic() + _GRACE
+    while send_group(child.pid, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
     for stream in (child.stdout, child.stderr):
         if stream:
             stream.close()

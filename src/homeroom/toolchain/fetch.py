@@ -113,12 +113,31 @@ def fetch_packages(
         StorageError, StateError: It could not be written.
         ToolError: npm failed for another reason.
     """
-    for name in ("package.json", "package-lock.json"):
-        create_private(stage / name, (pins.lock_dir / name).read_bytes())
+    _write_required(stage, pins)
     argv = [*npm(stage / NODE, pins.node), "ci", *_npm_options(stage, pins.platform)]
     ended = child.run(argv, stage, child.environment(environ, stage / TEMPORARY), lock, poll)
     if ended.status:
         _explain_npm(ended, pins)
+
+
+def _write_required(stage: Path, pins: Pins) -> None:
+    """Write npm's two files so that the programs of this platform are required.
+
+    Packages with native programs are optional dependencies, of which npm takes one for each
+    platform. It also passes over one that it cannot fetch, or whose hash is wrong, without
+    a word (npm 11.17). As a direct dependency its failure is npm's failure.
+    """
+    manifest = json.loads((pins.lock_dir / "package.json").read_bytes())
+    lock = json.loads((pins.lock_dir / "package-lock.json").read_bytes())
+    for pin in pins.tools.values():
+        package = pin.build.package
+        entry = lock["packages"][f"node_modules/{package}"]
+        entry.pop("optional", None)
+        alias = f"npm:{entry['name']}@" if "name" in entry else ""
+        manifest["dependencies"][package] = alias + entry["version"]
+    lock["packages"][""]["dependencies"] = manifest["dependencies"]
+    create_private(stage / "package.json", json.dumps(manifest).encode())
+    create_private(stage / "package-lock.json", json.dumps(lock).encode())
 
 
 def npm(node_root: Path, node: NodePin) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from homeroom.errors import StorageError, ToolError
 from homeroom.files import PRIVATE_DIR, ensure_private_dir, explain, replace_private
-from homeroom.home import remove_tree
 from homeroom.paths import Paths
 from homeroom.toolchain import health
 from homeroom.toolchain.data import LOCK_DIR
@@ -26,6 +25,7 @@ from homeroom.toolchain.store import (
     override,
     require,
 )
+from homeroom.trash import remove_tree
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from homeroom.errors import HomeroomError
 from homeroom.files import PRIVATE_DIR, PRIVATE_FILE, create_private, explain, replace_private
-from homeroom.home import remove_tree
 from homeroom.toolchain.store import MARK
+from homeroom.trash import remove_tree
 
 STAGING_MARK = ".homeroom-staging"
 _NAME = re.compile(r"\.staging-[0-9a-f]{12}")

@@ -27,14 +27,15 @@ from homeroom.toolchain.pins import Build, Manifest, NodePin, PinsFile, ToolTabl
 from homeroom.toolchain.store import NODE
 
 Change = tuple[str, str, str]
-# The newest platform each wheel may ask for; pip takes older ones of macOS by itself.
+# What each wheel may ask for. pip goes down from a version of macOS by itself, but takes
+# the names of the C libraries as they are.
 _TAGS = {
-    "linux-x64": "manylinux_2_28_x86_64",
-    "linux-arm64": "manylinux_2_28_aarch64",
-    "linux-x64-musl": "musllinux_1_2_x86_64",
-    "linux-arm64-musl": "musllinux_1_2_aarch64",
-    "darwin-x64": "macosx_14_0_x86_64",
-    "darwin-arm64": "macosx_14_0_arm64",
+    "linux-x64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64"),
+    "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64"),
+    "linux-x64-musl": ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64"),
+    "linux-arm64-musl": ("musllinux_1_2_aarch64", "musllinux_1_1_aarch64"),
+    "darwin-x64": ("macosx_14_0_x86_64",),
+    "darwin-arm64": ("macosx_14_0_arm64",),
 }
 
 
@@ -50,10 +51,10 @@ class _Bench:
         environ = child.environment(self.environ, self.work)
         ended = child.run(argv, self.work, environ, None, lambda: None)
         if ended.status:
-            said = (ended.errors or ended.output).strip()[-600:]
-            raise TryAgainError(
-                f"{argv[-1]}: {said}", "check the name, the version and the network"
-            )
+            lines = (ended.errors or ended.output).splitlines()
+            said = " ".join([line for line in lines if "error" in line.lower()][:2])
+            hint = "check the name, the version and the network"
+            raise TryAgainError(f"a registry refused: {said}", hint)
         return ended.output
 
     def pip(self, *arguments: str) -> str:
@@ -178,7 +179,7 @@ def _wheels(bench: _Bench, node: NodePin) -> dict[str, Wheel]:
         target = bench.work / "wheels" / platform
         bench.pip(
             "download", "--no-deps", "--only-binary", ":all:", "-q", "--dest", str(target),
-            "--platform", _TAGS[platform], f"{node.distribution}=={node.version}",
+            *(f"--platform={tag}" for tag in _TAGS[platform]), f"{node.distribution}=={node.version}",
         )  # fmt: skip
         (wheel,) = target.iterdir()
         with zipfile.ZipFile(wheel) as archive:

@@ -1,0 +1,269 @@
+"""Every check, build and try of this repository: ``nox --list``."""
+
+import json
+import os
+import pwd
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TypedDict
+
+import nox
+
+nox.needs_version = ">=2025.11.12"
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = True
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+LOCK = "src/homeroom/toolchain/lock"
+
+# What homeroom and its tests ask of the system: the program that is looked for, and the
+# package that has it on Debian and Ubuntu.
+SYSTEM = {
+    "bwrap": "bubblewrap",
+    "git": "git",
+    "socat": "socat",
+    "tmux": "tmux",
+}
+PLAIN_USER = "homeroom-tests"
+
+# Of root's environment the plain user's pass keeps what leads to the registries, and the
+# locale. Everything else is a clean login's.
+KEPT = re.compile(
+    r"PIP_(?!CACHE_DIR$).+|npm_config_(?!cache$|prefix$).+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)"
+    r"|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(https?|all|no)_proxy|LANG|LC_.+|TZ|TERM|CI",
+    re.IGNORECASE,
+)
+
+
+@nox.session(tags=["default"])
+def lint(session: nox.Session) -> None:
+    """Style, import order between the layers, shell scripts and spelling."""
+    session.install(*nox.project.dependency_groups(PYPROJECT, "lint"))
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check")
+    session.run("lint-imports", "--no-cache", env={"PYTHONPATH": "src"})
+    session.run("shellcheck", *_git_files("*.sh", ".ci/run"))
+    session.run("codespell")
+
+
+@nox.session(tags=["default"])
+def typecheck(session: nox.Session) -> None:
+    """Types, strictly: the package, its tests and this file."""
+    groups = nox.project.dependency_groups(PYPROJECT, "test", "types")
+    session.install(*PYPROJECT["project"]["dependencies"], *groups)
+    session.run("mypy", *session.posargs)
+
+
+@nox.session(tags=["default"])
+def test(session: nox.Session) -> None:
+    """The whole suite, its own setup included; as root it runs as a plain user too."""
+    _require_system_packages(session)
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
+    _run_suite(session)
+    if os.geteuid() == 0:
+        _test_as_plain_user(session)
+
+
+@nox.session(default=False)
+def minimums(session: nox.Session) -> None:
+    """The suite with the lowest version of each direct dependency."""
+    _require_system_packages(session)
+    lowest = [entry.replace(">=", "==") for entry in PYPROJECT["project"]["dependencies"]]
+    session.install(".", *lowest, *nox.project.dependency_groups(PYPROJECT, "test"))
+    _run_suite(session)
+
+
+@nox.session(default=False)
+def demo(session: nox.Session) -> None:
+    """The real agent in the real sandbox, answered by a model server on this machine."""
+    _require_system_packages(session, "bwrap", "socat")
+    session.install(".")
+    toolchain = _toolchain(session)
+    with (
+        tempfile.TemporaryDirectory(prefix="homeroom-demo-") as workspace,
+        session.chdir(workspace),
+    ):
+        session.run(
+            *("homeroom", "start", "--demo", "--", "-p", *(session.posargs or ["hello"])),
+            env={"HOMEROOM_HOME": _homeroom_home(session), "HOMEROOM_TOOLCHAIN": toolchain},
+        )
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Rewrite the pins from the registries and show what changed."""
+    session.install(".")
+    session.run("homeroom", "setup", "--upgrade-pins", LOCK, *session.posargs)
+    session.run("git", "--no-pager", "diff", "--stat", "--patch", "--", LOCK, external=True)
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Times and memory, against the bare tools doing the same."""
+    _require_system_packages(session)
+    session.install(".")
+    toolchain = _toolchain(session)
+    session.run(
+        *("python", "benchmarks/run.py", *session.posargs),
+        env={"HOMEROOM_TOOLCHAIN": toolchain},
+    )
+
+
+def _git_files(*patterns: str) -> list[str]:
+    # New files count before they are added, so that a check sees them when they are made.
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(name for name in set(listed.stdout.split("\0")) if name and os.path.lexists(name))
+
+
+def _run_suite(session: nox.Session) -> None:
+    toolchain = _toolchain(session)
+    # A home of its own: the guard that watches it must not see what others do in the real one.
+    with tempfile.TemporaryDirectory(prefix="homeroom-tests-") as home:
+        session.run(
+            *_pytest("python", *session.posargs),
+            env={"HOME": home, "HOMEROOM_TOOLCHAIN": toolchain},
+        )
+
+
+def _pytest(python: str, *arguments: str) -> list[str]:
+    # Two workers, not one a core: each test may hold an agent, a sandbox and a server.
+    return [python, "-m", "pytest", "-n", "2", *arguments]
+
+
+def _require_system_packages(session: nox.Session, *programs: str) -> None:
+    missing = [SYSTEM[program] for program in programs or SYSTEM if not shutil.which(program)]
+    if missing:
+        _apt_install(session, *missing)
+
+
+def _apt_install(session: nox.Session, *packages: str) -> None:
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    if not shutil.which("apt-get"):
+        session.error(f"install these with your package manager: {' '.join(packages)}")
+    if not all(map(shutil.which, sudo)):
+        session.error(f"these packages are missing; as root, run: {shlex.join(install)}")
+    session.run(*sudo, "apt-get", "update", "-q", external=True)
+    # sudo drops the environment, and without this word some packages ask questions.
+    quiet = ["env", "DEBIAN_FRONTEND=noninteractive"]
+    session.run(*sudo, *quiet, *install, external=True)
+
+
+def _homeroom_home(session: nox.Session) -> str:
+    # Absolute, and not by the working directory, which a session may leave.
+    return str(Path(__file__).resolve().parent / session.cache_dir / "homeroom")
+
+
+def _toolchain(session: nox.Session) -> str:
+    """Install the pinned tools, once for all sessions, and say where they are."""
+    report = session.run(
+        *("homeroom", "setup", "--json"),
+        env={"HOMEROOM_HOME": _homeroom_home(session)},
+        silent=True,
+        stderr=None,
+    )
+    return str(json.loads(str(report))["root"])
+
+
+def _test_as_plain_user(session: nox.Session) -> None:
+    """Run the suite once more as the people do for whom it is: without root's rights."""
+    account = _plain_account(session)
+    home = Path(account.pw_dir)
+    checkout, venv = home / "checkout", home / "venv"
+    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+    environment = kept | {
+        "HOME": account.pw_dir,
+        "USER": account.pw_name,
+        "LOGNAME": account.pw_name,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+    }
+
+    def run(*command: str | Path, capture: bool = False, **more: str) -> str:
+        session.log(f"{account.pw_name}$ {shlex.join(map(str, command))}")
+        done = subprocess.run(
+            command,
+            cwd=checkout,
+            env=environment | more,
+            stdout=subprocess.PIPE if capture else None,
+            text=True,
+            check=False,
+            **_identity(account),
+        )
+        if done.returncode:
+            session.error(f"{command[0]} ended with {done.returncode} as {account.pw_name}")
+        return done.stdout or ""
+
+    _copy_checkout(checkout, account)
+    # The copy is a repository too: some tests ask git which files are tracked.
+    run("git", "init", "-q")
+    run("git", "add", "--all")
+    run(_python_for(session, account), "-m", "venv", "--clear", venv)
+    groups = nox.project.dependency_groups(PYPROJECT, "test")
+    run(venv / "bin/python", "-m", "pip", "install", "-q", ".", *groups)
+    # A toolchain is private to its user, so that this one needs its own.
+    setup = (venv / "bin/homeroom", "setup", "--json")
+    report = run(*setup, capture=True, HOMEROOM_HOME=str(home / "homeroom"))
+    # What needs the registries was shown by root's pass a moment ago, and has no rights to
+    # lack; everything that has, the agents in their rooms above all, runs again.
+    suite = _pytest(str(venv / "bin/python"), "-m", "not network", *session.posargs)
+    run(*suite, HOMEROOM_TOOLCHAIN=str(json.loads(report)["root"]))
+
+
+def _plain_account(session: nox.Session) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(PLAIN_USER)
+    except KeyError:
+        session.run("useradd", "-m", "-s", "/bin/sh", PLAIN_USER, external=True)
+        return pwd.getpwnam(PLAIN_USER)
+
+
+class Identity(TypedDict):
+    user: int
+    group: int
+    extra_groups: list[int]
+    umask: int
+
+
+def _identity(account: pwd.struct_passwd) -> Identity:
+    return Identity(user=account.pw_uid, group=account.pw_gid, extra_groups=[], umask=0o022)
+
+
+def _python_for(session: nox.Session, account: pwd.struct_passwd) -> str:
+    """Find a Python for another user: ours may live in root's home, which is closed."""
+
+    def works(python: str) -> bool:
+        probe = "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"
+        try:
+            return not subprocess.run(
+                [python, "-c", probe], check=False, cwd="/", env={}, **_identity(account)
+            ).returncode
+        except OSError:
+            return False
+
+    system = "/usr/bin/python3"
+    for python in (os.path.realpath(sys.executable), system):
+        if works(python):
+            return python
+    _apt_install(session, "python3", "python3-venv")
+    if not works(system):
+        session.error(f"{system} is older than 3.11, and no other Python is open to plain users")
+    return system
+
+
+def _copy_checkout(target: Path, account: pwd.struct_passwd) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    for name in _git_files():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(name, target / name, follow_symlinks=False)
+    for path in (target, *target.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

@@ -1,0 +1,84 @@
+"""Removing trees: out of the way at once, then gone, whatever they hold."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from homeroom.errors import StorageError
+from homeroom.files import ensure_private_dir, explain
+
+
+def discard(tree: Path, trash: Path) -> None:
+    """Rename a tree into the trash and remove it there.
+
+    Args:
+        tree: A directory of ours.
+        trash: A directory on the same file system; made when it is missing.
+
+    Raises:
+        StateError: The trash cannot be used.
+        StorageError: Something in the tree could not be removed.
+    """
+    ensure_private_dir(trash)
+    gone = trash / f"{tree.name}.{os.urandom(6).hex()}"
+    try:
+        os.rename(tree, gone)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise explain(error, tree, "move into the trash") from error
+    remove_tree(gone)
+
+
+def remove_tree(tree: Path) -> None:
+    """Remove a directory tree of any depth without following a symlink out of it.
+
+    ``rm`` does it: it copes with paths longer than PATH_MAX and any depth, where
+    ``shutil.rmtree`` of Python before 3.13 ends in a RecursionError. Write-protected
+    directories, which an agent may leave, are opened for a second try.
+
+    Args:
+        tree: The directory.
+
+    Raises:
+        StorageError: Something is still there, with what ``rm`` said about it.
+    """
+    said = _remove(tree)
+    if os.path.lexists(tree):
+        _run_tool("chmod", "-R", "u+rwX", "--", str(tree))
+        said = _remove(tree)
+    if os.path.lexists(tree):
+        raise StorageError(
+            f"cannot remove {tree}: {said.splitlines()[0] if said else 'unknown reason'}",
+            "remove it as its owner; `homeroom sweep` tries again",
+        )
+
+
+def _remove(tree: Path) -> str:
+    if sys.platform != "linux":
+        return _run_tool("rm", "-rf", "--", str(tree))
+    # Nothing that is mounted below may be emptied. BusyBox has no such option, and says so.
+    said = _run_tool("rm", "-rf", "--one-file-system", "--", str(tree))
+    return _run_tool("rm", "-rf", "--", str(tree)) if "nrecognized option" in said else said
+
+
+def _run_tool(name: str, *arguments: str) -> str:
+    program = shutil.which(name, path="/usr/bin:/bin:/run/current-system/sw/bin") or name
+    result = subprocess.run(
+        [program, *arguments], check=False, capture_output=True, stdin=subprocess.DEVNULL
+    )
+    return result.stderr.decode(errors="replace")
+
+
+def leftovers(trash_directories: Iterable[Path]) -> list[Path]:
+    """List what earlier removals could not finish."""
+    found: list[Path] = []
+    for trash in trash_directories:
+        try:
+            found += [trash / name for name in sorted(os.listdir(trash))]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""What the tests share: running homeroom, comparing trees, a terminal, a model server."""
