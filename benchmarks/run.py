@@ -19,6 +19,7 @@ from pathlib import Path
 
 from homeroom import demo, home, paths, plan
 from homeroom.config import Config
+from homeroom.provider.common import apply
 from homeroom.sandbox.srt import Srt
 from homeroom.toolchain import store
 
@@ -82,7 +83,7 @@ def _bare_room(workspace: Path, endpoint: str, environ: dict[str, str]) -> Calla
     instance = decided.instance
     home.materialize(instance)
     for seed in decided.seeds:
-        home.merge_json(instance.home / seed.path, dict(seed.patch))
+        apply(instance.home, seed)
     if decided.credential is None:
         raise RuntimeError("the demo has a credential")
     carried = decided.provider.inject(decided.room, decided.credential)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from homeroom.errors import StateError, StorageError
+from homeroom.errors import StorageError
 from homeroom.files import create_private, ensure_private_dir, explain, read_regular
 from homeroom.redact import redact
 
@@ -44,9 +44,9 @@ def keep(
         for directory in reversed(target.relative_to(destination.parent).parents):
             ensure_private_dir(destination.parent / directory)
         try:
+            # There is one when an earlier try was cut short; it may be a part.
+            target.unlink(missing_ok=True)
             create_private(target, redact(content, values))
-        except FileExistsError as error:
-            raise StateError(f"{target} is there already") from error
         except OSError as error:
             raise explain(error, target, "write") from error
         kept.append(target)

@@ -41,8 +41,26 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[run]``: which agent, and what is kept of a run."""
 
     provider: str | None = None
+    profile: str | None = None
+    credentials: Literal["access", "full"] = "access"
+    attribution: bool = True
     archive: Literal["always", "never"] = "always"
     stop_grace: float = 5.0
+
+
+class Seed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[seed]``: preferences of the user's that are copied into each room."""
+
+    include: tuple[
+        Literal["settings", "commands", "agents", "skills", "instructions", "mcp"], ...
+    ] = ()
+    hooks: bool = False
+
+
+class Vault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[vault]``: where homeroom keeps credentials of its own."""
+
+    store: Literal["auto", "keyring", "file"] = "auto"
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +70,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: Files = Files()
     environment: Environment = Environment()
     run: Run = Run()
+    seed: Seed = Seed()
+    vault: Vault = Vault()
 
 
 def load(path: Path) -> Config:

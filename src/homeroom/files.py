@@ -1,5 +1,6 @@
 """Files and directories that are private from the moment they exist."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -43,7 +44,11 @@ def ensure_private_dir(path: Path) -> None:
         StorageError: The operating system refused for another reason.
     """
     try:
-        os.makedirs(path.parent, mode=PRIVATE_DIR, exist_ok=True)
+        # Not by os.makedirs: its mode holds for the last directory only.
+        for parent in reversed(path.parents):
+            if not parent.is_dir():
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(parent, PRIVATE_DIR)
         try:
             os.mkdir(path, PRIVATE_DIR)
         except FileExistsError:
@@ -132,14 +137,16 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
         The content.
 
     Raises:
-        FileNotFoundError: Nothing is there.
+        FileNotFoundError: Nothing is there, not even a symlink.
         StorageError: It is no regular file, is too large, or cannot be read.
     """
     # O_NONBLOCK: opening a FIFO must not wait for a writer.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if os.path.islink(path):
+            raise StorageError(f"{path} is a symlink to nothing") from error
         raise
     except OSError as error:
         if error.errno == errno.ELOOP:

@@ -1,12 +1,10 @@
 """The instance tree of a run: made, written into, and removed again."""
 
-import json
 import os
 import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from homeroom.errors import StateError, StorageError
 from homeroom.files import (
@@ -25,7 +23,6 @@ MARK = ".homeroom-instance"
 _CACHEDIR_TAG = (
     b"Signature: 8a477f597d28d172789f06886806bc55\n# Rooms of live runs; made by homeroom.\n"
 )
-_JSON_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -116,6 +113,8 @@ def materialize(instance: Instance) -> None:
         for directory in (instance.home, instance.runtime, instance.tmp, instance.control):
             os.mkdir(directory, 0o700)
         create_private(instance.canary, f"{os.urandom(16).hex()}\n".encode())
+    except FileExistsError as error:
+        raise StateError(f"{error.filename} is there already", "move it out of the way") from error
     except OSError as error:
         raise explain(error, error.filename or instance.root, "make the room at") from error
 
@@ -175,53 +174,3 @@ def _is_temp_of(instance: Instance) -> bool:
     except (OSError, StorageError):
         return False
     return os.fsdecode(mark) == f"{instance.root}\n"
-
-
-def merge_json(path: Path, patch: dict[str, Any]) -> None:
-    """Merge keys into a JSON file of the room, keeping every other key.
-
-    Args:
-        path: The file, made 0600 (and its directory 0700) when missing.
-        patch: Objects are merged key by key, everything else replaces what is there.
-
-    Raises:
-        StorageError: What is there is no JSON object or cannot be written.
-    """
-    try:
-        text = read_regular(path, _JSON_LIMIT)
-    except FileNotFoundError:
-        current: object = {}
-    else:
-        try:
-            current = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise StorageError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(current, dict):
-        raise StorageError(f"{path} does not hold a JSON object")
-    write(path, json.dumps(merged(current, patch), indent=2).encode())
-
-
-def merged(base: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of an object with another one merged into it, level by level."""
-    result = dict(base)
-    for key, value in patch.items():
-        old = result.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
-            result[key] = merged(old, value)
-        else:
-            result[key] = value
-    return result
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file of the room, 0600 in directories 0700.
-
-    Raises:
-        StateError: Its directory is not private, or may not be written.
-        StorageError: The operating system refused, a full disk for one.
-    """
-    ensure_private_dir(path.parent)
-    try:
-        replace_private(path, content)
-    except OSError as error:
-        raise explain(error, path, "write") from error

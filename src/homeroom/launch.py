@@ -11,6 +11,7 @@ from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths
 from homeroom.plan import Plan, Request
 from homeroom.process import identity
+from homeroom.provider.common import apply
 from homeroom.run import lock, record, sweep
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
@@ -134,9 +135,7 @@ class _Run:
         decided, instance = self._plan, self._instance
         self._signals.check()
         for seed in decided.seeds:
-            home.merge_json(instance.home / seed.path, dict(seed.patch))
-        if decided.gitconfig:
-            home.write(instance.home / ".gitconfig", decided.gitconfig.encode())
+            apply(instance.home, seed)
         self._signals.check()
         credential = decided.credential
         carried = decided.provider.inject(decided.room, credential) if credential else {}

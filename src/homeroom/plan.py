@@ -17,7 +17,7 @@ from homeroom.errors import ConfigError, CredentialError, StateError, ToolError,
 from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.process import RUN_VARIABLE
-from homeroom.provider import MasterStore, Provider, Room, SeedFile
+from homeroom.provider import MasterStore, Options, Provider, Room, SeedFile
 from homeroom.sandbox import Command, Host, Inside, Mode
 from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
 from homeroom.toolchain import store
@@ -51,6 +51,8 @@ class Request:
         api_key_env: The variable of the caller's that holds an API key, or None.
         use_credentials: Whether the user's own store is looked at.
         inherit: Names of variables of the caller's to pass in.
+        seed: Names of preferences to carry, besides those of the configuration.
+        profile: Which of the vault's credentials, or None for the default.
         endpoint: The base URL of a model server that stands in for the vendor (the demo).
         interactive: Whether a person's terminal is on standard input.
     """
@@ -61,6 +63,8 @@ class Request:
     api_key_env: str | None = None
     use_credentials: bool = True
     inherit: tuple[str, ...] = ()
+    seed: tuple[str, ...] = ()
+    profile: str | None = None
     endpoint: str | None = None
     interactive: bool = False
 
@@ -77,8 +81,7 @@ class Plan:
         host: The same and the system's tools, for the sandbox.
         policy: What the run may do.
         settings: The policy in the sandbox's own terms.
-        seeds: Files that are seeded, as JSON keys to merge.
-        gitconfig: The text of the room's git configuration, or empty.
+        seeds: Files that are seeded, in this order.
         credential: What is injected, or None for a room that starts logged out.
         inside: What runs inside, without what the injection adds.
         command: The process that is started.
@@ -94,7 +97,6 @@ class Plan:
     policy: Policy
     settings: bytes
     seeds: tuple[SeedFile, ...]
-    gitconfig: str
     credential: Credential | None
     inside: Inside
     command: Command
@@ -166,7 +168,7 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     adapter, instance, tools = facts.adapter, facts.instance, facts.toolchain.tools
     tool = tools[adapter.tool]
     endpoint = facts.request.endpoint
-    room = Room(instance.home, facts.place, tool.version, tool.path, endpoint)
+    room = Room(instance.home, facts.place, tool.version, tool.path, endpoint, _options(facts))
     needs = adapter.needs(room)
     rules = _policy(facts, needs.hosts)
     pinned = [tools["node"].path, tools["ripgrep"].path]
@@ -181,8 +183,7 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         host=host,
         policy=rules,
         settings=sandbox.settings(rules),
-        seeds=tuple(adapter.seed(room)),
-        gitconfig=git.identity(facts.environ),
+        seeds=_seeds(facts, room),
         credential=_credential(facts),
         inside=Inside(
             argv=tuple(adapter.command(room, facts.request.arguments)),
@@ -232,6 +233,16 @@ def _programs(environ: Mapping[str, str], missing: list[str]) -> dict[str, Path]
             missing.append(name)
         programs[name] = Path(os.path.abspath(found or f"/usr/bin/{name}"))
     return programs
+
+
+def _options(facts: _Facts) -> Options:
+    words = " ".join(facts.request.arguments)
+    return Options(
+        full_credentials=facts.config.run.credentials == "full",
+        bypass_permissions="bypassPermissions" in words
+        or "--dangerously-skip-permissions" in words,
+        attribution=facts.config.run.attribution,
+    )
 
 
 def _policy(facts: _Facts, hosts: tuple[str, ...]) -> Policy:
@@ -305,6 +316,16 @@ def _credential(facts: _Facts) -> Credential | None:
     if not request.use_credentials:
         return None
     return facts.adapter.discover(facts.environ, facts.homes[0])
+
+
+def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:
+    """Order the files of a room: the user's preferences first, so that the pins win."""
+    chosen = facts.config.seed
+    names = tuple(dict.fromkeys((*chosen.include, *facts.request.seed)))
+    user = facts.adapter.preferences(facts.environ, facts.homes[0], names, hooks=chosen.hooks)
+    identity = git.identity(facts.environ)
+    own = [SeedFile(".gitconfig", content=identity.encode())] if identity else []
+    return (*user, *facts.adapter.seed(room), *own)
 
 
 def _telltales(facts: _Facts, rules: Policy) -> list[Path]:

@@ -85,7 +85,7 @@ def around(paths: Iterable[Path], holes: Iterable[Path]) -> tuple[Path, ...]:
         The paths; one that is above a hole is replaced by the entries beside the hole.
 
     Raises:
-        ConfigError: A directory on the way has too many entries to be named.
+        ConfigError: A directory on the way cannot be listed, or has too many entries.
     """
     result: list[Path] = []
     pending = list(paths)
@@ -97,7 +97,13 @@ def around(paths: Iterable[Path], holes: Iterable[Path]) -> tuple[Path, ...]:
         if not any(hole.is_relative_to(path) for hole in holes):
             result.append(path)
             continue
-        entries = sorted(os.listdir(path))
+        try:
+            entries = sorted(os.listdir(path))
+        except OSError as error:
+            raise ConfigError(
+                f"files.read: {path} holds the workspace and cannot be listed: {error.strerror}",
+                "name narrower directories",
+            ) from error
         if len(entries) > _PARTS_LIMIT:
             raise ConfigError(
                 f"files.read: {path} holds the workspace and {len(entries)} other entries, "

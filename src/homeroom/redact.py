@@ -1,5 +1,6 @@
 """Secrets replaced in text that is kept or shown: by shape, and by value."""
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -32,7 +33,14 @@ def redact(content: bytes, values: Iterable[str] = ()) -> bytes:
     Returns:
         The text with ``[redacted]`` in place of each secret.
     """
-    for value in sorted(set(values), key=len, reverse=True):
-        if len(value) >= _SHORTEST_VALUE:
-            content = content.replace(value.encode(), MASK.encode())
+    known = {form for value in values if len(value) >= _SHORTEST_VALUE for form in _forms(value)}
+    for form in sorted(known, key=len, reverse=True):
+        content = content.replace(form, MASK.encode())
     return _SHAPES.sub(MASK.encode(), content)
+
+
+def _forms(value: str) -> set[bytes]:
+    """Spell a value as it is, and as a string of JSON has it: transcripts are JSON."""
+    spelled = (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    # An environment's value may hold bytes that are no UTF-8.
+    return {text.encode(errors="surrogatepass") for text in spelled}

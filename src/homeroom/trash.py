@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from homeroom.errors import StorageError
-from homeroom.files import ensure_private_dir, explain
+from homeroom.files import check_private_dir, ensure_private_dir, explain
 
 
 def discard(tree: Path, trash: Path) -> None:
@@ -74,11 +74,19 @@ def _run_tool(name: str, *arguments: str) -> str:
 
 
 def leftovers(trash_directories: Iterable[Path]) -> list[Path]:
-    """List what earlier removals could not finish."""
+    """List what earlier removals could not finish.
+
+    Raises:
+        StateError: A trash directory, or the one it is in, is a symlink, someone else's or
+            open to others: what is named there need not be ours to remove.
+        OSError: It cannot be looked at.
+    """
     found: list[Path] = []
     for trash in trash_directories:
         try:
-            found += [trash / name for name in sorted(os.listdir(trash))]
-        except (FileNotFoundError, NotADirectoryError):
+            for directory in (trash.parent, trash):
+                check_private_dir(directory)
+        except FileNotFoundError:
             continue
+        found += [trash / name for name in sorted(os.listdir(trash))]
     return found

@@ -1,5 +1,6 @@
 """Undoing what was done, in reverse, without hiding the first error."""
 
+import contextlib
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -15,7 +16,7 @@ class Unwind:
         report: Called with each failure of an undo step that is not raised.
     """
 
-    def __init__(self, report: Callable[[Exception], None]) -> None:
+    def __init__(self, report: Callable[[BaseException], None]) -> None:
         self._report = report
         self._steps: list[Callable[[], object]] = []
 
@@ -32,14 +33,16 @@ class Unwind:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        first: Exception | None = None
+        first: BaseException | None = None
         for step in reversed(self._steps):
             try:
                 step()
-            except Exception as failure:  # noqa: BLE001
+            except BaseException as failure:  # noqa: BLE001
                 if error is None and first is None:
                     first = failure
-                else:
+                    continue
+                # Whoever is told may have gone: the other steps matter more.
+                with contextlib.suppress(Exception):
                     self._report(failure)
         if first is not None:
             raise first

@@ -35,8 +35,10 @@ OBEYED = (
     ".zprofile",
     ".zshrc",
 )
-# The same in a repository: gitrepository-layout(5), git-config(1) on core.hooksPath.
-_GIT_OBEYED = ("config", "config.worktree", "hooks")
+# The same in a repository: gitrepository-layout(5), git-config(1) on core.hooksPath. Where
+# there is a "commondir", git takes configuration and hooks from what it names.
+_GIT_OBEYED = ("commondir", "config", "config.worktree", "hooks")
+_WORKTREE_OBEYED = ("commondir", "config.worktree", "gitdir")
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,11 @@ class Workspace:
         found = [self.root / name for name in OBEYED]
         found += _nested(self.root)
         for directory in self.git_directories:
+            # The .git of a worktree or a submodule is a file, which names the repository.
+            found += [directory] if directory.is_file() else []
             found += [directory / name for name in _GIT_OBEYED]
-            found += sorted(directory.glob("worktrees/*/config.worktree"))
+            for name in _WORKTREE_OBEYED:
+                found += sorted(directory.glob(f"worktrees/*/{name}"))
             found += _submodule_guards(directory / "modules")
         return tuple(path for path in found if os.path.lexists(path))
 
@@ -118,17 +123,16 @@ def find(directory: Path, homes: Iterable[Path], private: Iterable[Path]) -> Wor
             "rename the directory: the sandbox's settings are JSON",
         ) from error
     homes = [Path(os.path.realpath(home)) for home in homes]
+    private = [Path(os.path.realpath(path)) for path in private]
     _refuse_wide(real, homes)
-    for other in private:
-        if real.is_relative_to(other) or other.is_relative_to(real):
-            raise WorkspaceError(
-                f"cannot work in {real}: it overlaps with homeroom's own {other}",
-                "choose a project directory",
-            )
+    _refuse_private(real, private)
     top = _work_tree_top(real, homes)
     if top is None:
         return Workspace(real, real, (), (real,))
+    _refuse_private(top, private)
     git_directories = _git_directories(top)
+    if any(_is_out_of_bounds(path, homes, private) for path in git_directories):
+        git_directories = ()
     roots = dict.fromkeys([real, top, *(_main_tree(path) for path in git_directories[1:])])
     return Workspace(real, top, git_directories, tuple(root for root in roots if root))
 
@@ -144,6 +148,22 @@ def _refuse_wide(real: Path, homes: list[Path]) -> None:
                 f"cannot work in {real}: your home directory is in it, which a run must not see",
                 "choose a project directory below your home",
             )
+
+
+def _refuse_private(directory: Path, private: Iterable[Path]) -> None:
+    for other in private:
+        if directory.is_relative_to(other) or other.is_relative_to(directory):
+            raise WorkspaceError(
+                f"cannot work in {directory}: it overlaps with {other}, which no run may touch",
+                "choose a project directory",
+            )
+
+
+def _is_out_of_bounds(path: Path, homes: Iterable[Path], private: Iterable[Path]) -> bool:
+    """Tell whether making a path writable would open a home or a private directory."""
+    return any(home.is_relative_to(path) for home in homes) or any(
+        other.is_relative_to(path) or path.is_relative_to(other) for other in private
+    )
 
 
 def _work_tree_top(directory: Path, homes: list[Path]) -> Path | None:
@@ -173,12 +193,20 @@ def _git_directories(top: Path) -> tuple[Path, ...]:
         return ()
     git_dir = Path(os.path.realpath(top / target))
     if _points_back(git_dir, dot_git):
+        # Not what "commondir" says: in a work tree below any directory named "worktrees" it
+        # could name what is above that, the home for one.
+        common_dir = git_dir.parent.parent
         common = _read_link(git_dir / "commondir", "")
-        common_dir = Path(os.path.realpath(git_dir / common)) if common else None
-        if common_dir is None or not git_dir.is_relative_to(common_dir / "worktrees"):
+        is_common = common and os.path.realpath(git_dir / common) == str(common_dir)
+        if git_dir.parent.name != "worktrees" or not is_common or not _is_repository(common_dir):
             return ()
         return (dot_git, common_dir)
     return (dot_git, git_dir) if _is_submodule_of(git_dir, top) else ()
+
+
+def _is_repository(directory: Path) -> bool:
+    # As git itself decides (setup.c, is_git_directory).
+    return all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
 
 
 def _points_back(git_dir: Path, dot_git: Path) -> bool:

@@ -1,18 +1,25 @@
 """A real terminal for real TUIs: tmux, on a server of its own."""
 
+import json
 import os
 import re
 import shutil
-import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+
+import psutil
 
 from tests.support.tree import remove_tree
+
+HOLDER = Path(__file__).with_name("holder.py")
+T = TypeVar("T")
 
 
 class Terminal:
@@ -33,31 +40,30 @@ class Terminal:
         cwd: Path,
         size: tuple[int, int] = (100, 30),
     ) -> None:
-        """Start the program.
+        """Start the program in the foreground, as a shell would, but with no shell.
 
         Args:
             argv: The program and its arguments, handed over as they are.
-            env: Its whole environment; tmux adds TERM, TMUX and TMUX_PANE.
+            env: Its whole environment; only a TERM that fits is added where there is none.
             cwd: Where it starts.
             size: Columns and rows.
         """
         tmux = shutil.which("tmux")
         assert tmux, "tmux is missing: `sh nox.sh -s test` installs what the tests need"
-        self._directory = Path(tempfile.mkdtemp(prefix="hr-tty-", dir="/tmp"))
-        self._tmux = (tmux, "-u", "-f", "/dev/null", "-S", str(self._directory / "s"))
-        self._environment = dict(env)
+        self._directory = directory = Path(tempfile.mkdtemp(prefix="hr-tty-", dir="/tmp"))
+        self._tmux = (tmux, "-u", "-f", "/dev/null", "-S", str(directory / "socket"))
+        job = directory / "job"
+        words = [os.fspath(word) for word in argv]
+        job.write_text(json.dumps({"argv": words, "env": dict(env), "cwd": str(cwd)}))
         columns, rows = size
-        # Two words at least, since tmux gives a single one to a shell.
-        program = ("/usr/bin/env", *(os.fspath(word) for word in argv))
-        # The pane outlives the program, whose last screen and status can be read then;
-        # the note that tmux would write on that screen (3.3 and later) is left out.
+        # The pane stays if the holder itself fails, so that its words can be read.
         self._run(
             *("start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";"),
-            *("set-option", "-g", "-q", "remain-on-exit-format", "", ";"),
             *("set-option", "-g", "status", "off", ";"),
-            *("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(cwd), "--"),
-            *program,
+            *("new-session", "-d", "-x", str(columns), "-y", str(rows), "--"),
+            *(sys.executable, "-IS", str(HOLDER), str(job)),
         )
+        self._wait(lambda: self._reported("pid") or self._reported("status"), 20, "not started")
 
     def send(self, *keys: str) -> None:
         """Press keys by tmux's names for them: ``Enter``, ``C-c``, ``Escape``, ``Up``."""
@@ -78,51 +84,52 @@ class Terminal:
             AssertionError: It did not in time; the message holds the last screen.
         """
         pattern = re.compile(re.escape(expected)) if isinstance(expected, str) else expected
-        deadline = time.monotonic() + timeout
-        while True:
+
+        def matching() -> str | None:
             screen = self.screen()
-            if pattern.search(screen):
-                return screen
-            if time.monotonic() > deadline:
-                message = f"no {pattern.pattern!r} after {timeout:g} s on this screen:\n{screen}"
-                raise AssertionError(message)
-            time.sleep(0.05)
+            return screen if pattern.search(screen) else None
+
+        return self._wait(matching, timeout, f"no {pattern.pattern!r}")
+
+    def wait_exit(self, timeout: float = 30) -> int:
+        """Wait until the program has ended, and return its status as a shell does.
+
+        That is 128+n for a signal, and 127 if there was no such program.
+
+        What it printed last may reach the screen a moment later: use ``wait_for``.
+
+        Raises:
+            AssertionError: It did not in time; the message holds the last screen.
+        """
+        return self._wait(lambda: self._reported("status"), timeout, "still running")
+
+    def pid(self) -> int:
+        """Return the process id of the program, which leads the foreground's group."""
+        return self._wait(lambda: self._reported("pid"), 0, "no program")
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the terminal's size, of which the program hears by SIGWINCH."""
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def pid(self) -> int:
-        """Return the process id of the program."""
-        return int(self._ask("#{pane_pid}"))
+    def close(self, patience: float = 10) -> None:
+        """Take the terminal away, as a closed window does, and end what does not go.
 
-    def wait_exit(self, timeout: float = 30) -> int:
-        """Wait until the program has ended, and return its status (128+n for a signal).
-
-        Raises:
-            AssertionError: It did not in time; the message holds the last screen.
+        Args:
+            patience: Seconds that the program has for its own end after the SIGHUP.
         """
-        deadline = time.monotonic() + timeout
-        while True:
-            asked = "#{pid} #{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
-            server, dead, status, ended_by = self._ask(asked).split(" ")
-            # Dead is the pane whose output is read to the end; its status may come later.
-            if dead == "1" and (status or ended_by):
-                return int(status) if status else 128 + int(ended_by)
-            if dead == "1":
-                # tmux 3.3a may lose the death of its child (one in six measured): tell it.
-                os.kill(int(server), signal.SIGCHLD)
-            if time.monotonic() > deadline:
-                message = f"still running after {timeout:g} s, with this screen:\n{self.screen()}"
-                raise AssertionError(message)
-            time.sleep(0.05)
-
-    def close(self) -> None:
-        """End the server and whatever runs in it; closing twice is no error."""
         if self._directory is None:
             return
-        # It fails when the server is gone already, which is what is wanted.
+        # It fails when the server never came up or is gone, which is what is wanted.
+        listed = subprocess.run(
+            [*self._tmux, "list-panes", "-F", "#{pane_pid}"], capture_output=True, check=False
+        )
+        left: list[psutil.Process] = []
+        for pid in map(int, listed.stdout.split()):
+            with suppress(psutil.NoSuchProcess):
+                left += psutil.Process(pid).children(recursive=True)
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
+        for process in psutil.wait_procs(left, patience)[1]:
+            process.kill()
         remove_tree(self._directory)
         self._directory = None
 
@@ -137,13 +144,25 @@ class Terminal:
     ) -> None:
         self.close()
 
-    def _ask(self, what: str) -> str:
-        return self._run("display-message", "-p", what).rstrip("\n")
+    def _reported(self, name: str) -> int | None:
+        assert self._directory, "the terminal is not started"
+        try:
+            return int((self._directory / name).read_text())
+        except FileNotFoundError:
+            return None
+
+    def _wait(self, look: Callable[[], T | None], timeout: float, complaint: str) -> T:
+        deadline = time.monotonic() + timeout
+        while (seen := look()) is None:
+            late = time.monotonic() > deadline
+            assert not late, f"{complaint} after {timeout:g} s, with this screen:\n{self.screen()}"
+            time.sleep(0.05)
+        return seen
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
             [*self._tmux, *command],
-            env=self._environment,
+            env={"PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
             timeout=20,

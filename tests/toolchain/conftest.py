@@ -33,7 +33,7 @@ class LockDir:
     def edit(self, name: str, change: Callable[[Any], object]) -> None:
         document = self.read(name)
         change(document)
-        (self.path / name).write_text(json.dumps(document))
+        (self.path / name).write_text(json.dumps(document, indent=2) + "\n")
 
 
 @pytest.fixture
@@ -46,23 +46,28 @@ def lock_dir(tmp_path: Path) -> LockDir:
     return LockDir(copy)
 
 
+def narrow(lock_dir: LockDir, tool: str) -> LockDir:
+    """Leave nothing in the pins but Node.js and one tool without dependencies."""
+    package = lock_dir.read("pins.json")["tools"][tool]["package"]
+
+    def narrow_lock(lock: dict[str, Any]) -> None:
+        kept = {key: it for key, it in lock["packages"].items() if package in key or not key}
+        kept[""]["dependencies"] = {package: kept[""]["dependencies"][package]}
+        lock["packages"] = kept
+
+    def narrow_manifest(manifest: dict[str, Any]) -> None:
+        manifest["dependencies"] = {package: manifest["dependencies"][package]}
+
+    lock_dir.edit("package-lock.json", narrow_lock)
+    lock_dir.edit("package.json", narrow_manifest)
+    lock_dir.edit("pins.json", lambda pins: pins.update(tools={tool: pins["tools"][tool]}))
+    return lock_dir
+
+
 @pytest.fixture
 def small_lock(lock_dir: LockDir) -> LockDir:
     """Pins of Node.js and one tool of a few megabytes."""
-
-    def only_small(packages: dict[str, Any]) -> None:
-        for key in list(packages):
-            if key and not key.startswith(f"node_modules/{SMALL_PACKAGE}"):
-                del packages[key]
-        packages[""]["dependencies"] = {SMALL_PACKAGE: packages[""]["dependencies"][SMALL_PACKAGE]}
-
-    def only_dependency(manifest: dict[str, Any]) -> None:
-        manifest["dependencies"] = {SMALL_PACKAGE: manifest["dependencies"][SMALL_PACKAGE]}
-
-    lock_dir.edit("package-lock.json", lambda lock: only_small(lock["packages"]))
-    lock_dir.edit("package.json", only_dependency)
-    lock_dir.edit("pins.json", lambda pins: pins.update(tools={SMALL: pins["tools"][SMALL]}))
-    return lock_dir
+    return narrow(lock_dir, SMALL)
 
 
 class Setup:

@@ -244,6 +244,8 @@ def test_whatever_is_raised_ends_the_child_and_its_children(tmp_path: Path) -> N
 
 
 def test_a_child_has_its_own_session_and_nobody_to_ask(tmp_path: Path) -> None:
-    code = "import os, sys; print(os.getsid(0) == os.getpid(), oct(os.umask(0)), repr(sys.stdin.read()))"
+    code = (
+        "import os, sys; print(os.getsid(0) == os.getpid(), oct(os.umask(0)), [sys.stdin.read()])"
+    )
     ended = run([sys.executable, "-c", code], tmp_path, {}, None, quiet)
-    assert ended.output.split() == ["True", "0o77", "''"]
+    assert ended.output.split() == ["True", "0o77", "['']"]

@@ -1,12 +1,13 @@
 """Pins are strict: one exact version, one hash, no address."""
 
 import json
+import os
+import sys
 from typing import Any
 
 import pytest
 
 from homeroom.errors import HomeroomError, IntegrityError, ToolError
-from homeroom.toolchain import host
 from homeroom.toolchain.data import LOCK_DIR, LOCK_FILES, lock_hash
 from homeroom.toolchain.host import PLATFORMS, platform_key
 from homeroom.toolchain.pins import load
@@ -224,14 +225,14 @@ class Uname:
 def test_machines_are_named_as_the_pins_do(
     monkeypatch: pytest.MonkeyPatch, system: str, machine: str, glibc: str | None, expected: str
 ) -> None:
-    monkeypatch.setattr(host.sys, "platform", system)
-    monkeypatch.setattr(host.os, "uname", lambda: Uname(machine))
-    monkeypatch.setattr(host.os, "confstr", lambda _name: glibc)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(os, "uname", lambda: Uname(machine))
+    monkeypatch.setattr(os, "confstr", lambda _name: glibc)
     assert platform_key() == expected
 
 
 def test_an_unknown_machine_is_told_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.os, "uname", lambda: Uname("riscv64"))
+    monkeypatch.setattr(os, "uname", lambda: Uname("riscv64"))
     with pytest.raises(ToolError, match="riscv64") as told:
         platform_key()
     assert "linux-arm64" in (told.value.hint or "")

@@ -41,9 +41,12 @@ def test_a_stage_is_private_and_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_failure_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
-    with pytest.raises(error), staging(tmp_path) as stage:
+    def fail(stage: Path) -> None:
         (stage / "deep").mkdir(mode=0o500)
         raise error
+
+    with pytest.raises(error), staging(tmp_path) as stage:
+        fail(stage)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,17 +1,23 @@
 """What the system must bring, and the command that brings it."""
 
 import os
+import platform
+import sys
 from pathlib import Path
 
 import pytest
 
 from homeroom.errors import ToolError
-from homeroom.toolchain import distribution, system
+from homeroom.toolchain import system
 from homeroom.toolchain.distribution import install_command, read_release
 from homeroom.toolchain.system import check_system_tools, locate_system_tools
 
 PACKAGES = ("bubblewrap", "socat")
 BOTH = "bubblewrap socat"
+NIX = (
+    "nix --extra-experimental-features 'nix-command flakes' profile install"
+    " nixpkgs#bubblewrap nixpkgs#socat"
+)
 
 
 class Programs:
@@ -32,9 +38,9 @@ class Programs:
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
     """A PATH with a bubblewrap and a socat that are new enough, on a Debian as a plain user."""
-    monkeypatch.setattr(system.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(system, "read_release", lambda: {"ID": "debian"})
-    monkeypatch.setattr(system.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = Programs(tmp_path / "bin")
     found.add("bwrap", "bubblewrap 0.8.0")
     found.add("socat", "socat by Gerhard Rieger\nsocat version 1.7.4.4 on 06 Nov 2022")
@@ -141,8 +147,8 @@ def test_what_hangs_is_told(programs: Programs, monkeypatch: pytest.MonkeyPatch)
         check_system_tools(programs.environ)
 
 
-def test_macos_needs_none(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system.sys, "platform", "darwin")
+def test_macos_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert locate_system_tools({"PATH": ""}) == {}
     assert check_system_tools({"PATH": ""}) == {}
 
@@ -164,8 +170,7 @@ def test_macos_needs_none(programs: Programs, monkeypatch: pytest.MonkeyPatch) -
         ({"ID": "sled", "ID_LIKE": "suse"}, f"sudo zypper install -y {BOTH}"),
         (
             {"ID": "nixos"},
-            "nix --extra-experimental-features 'nix-command flakes' profile install"
-            " nixpkgs#bubblewrap nixpkgs#socat",
+            NIX,
         ),
         ({"ID": "x", "PRETTY_NAME": "X 1"}, f"install {BOTH} with the package manager of X 1"),
         ({}, f"install {BOTH} with the package manager of this system"),
@@ -184,5 +189,5 @@ def test_a_system_without_a_release_file_has_no_fields(monkeypatch: pytest.Monke
     def fail() -> dict[str, str]:
         raise OSError
 
-    monkeypatch.setattr(distribution.platform, "freedesktop_os_release", fail)
+    monkeypatch.setattr(platform, "freedesktop_os_release", fail)
     assert read_release() == {}

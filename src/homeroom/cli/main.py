@@ -42,14 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.arguments = tuple(theirs or ())
     try:
         status: int = arguments.handler(arguments, os.environ)
+        _flush()
     except HomeroomError as error:
         _explain(error, as_json=getattr(arguments, "json", False))
         return error.exit_code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has gone; a second error at exit would only confuse.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has gone.
+        _forget_output()
         return 141
     except Exception as error:  # noqa: BLE001
         import traceback

@@ -56,6 +56,15 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="pass this variable of yours into the room (may be repeated)",
     )
+    parser.add_argument(
+        "--seed",
+        action="append",
+        default=[],
+        metavar="NAME",
+        choices=("settings", "commands", "agents", "skills", "instructions", "mcp"),
+        help="copy this preference of yours into the room: settings, commands, agents, "
+        "skills, instructions or mcp (may be repeated)",
+    )
 
 
 def request(
@@ -90,6 +99,7 @@ def request(
         api_key_env=arguments.api_key_env,
         use_credentials=not arguments.no_credentials,
         inherit=tuple(arguments.env),
+        seed=tuple(arguments.seed),
         endpoint=given or endpoint,
         interactive=terminal.is_interactive(),
     )

@@ -79,11 +79,12 @@ def _credential(plan: "Plan") -> dict[str, Any] | None:
 
 
 def _seeds(plan: "Plan") -> list[dict[str, Any]]:
-    seeds: list[dict[str, Any]] = [
-        {"path": seed.path, "json": dict(seed.patch)} for seed in plan.seeds
-    ]
-    if plan.gitconfig:
-        seeds.append({"path": ".gitconfig", "text": plan.gitconfig})
+    seeds: list[dict[str, Any]] = []
+    for seed in plan.seeds:
+        if seed.patch is not None:
+            seeds.append({"path": seed.path, "keys": dict(seed.patch)})
+        else:
+            seeds.append({"path": seed.path, "text": seed.content.decode(errors="replace")})
     return seeds
 
 
@@ -106,7 +107,7 @@ def text(document: dict[str, Any]) -> str:
     lines += ["", "Room"]
     lines += [f"  {name:<5} {path}" for name, path in document["instance"].items()]
     for seed in document["seeds"]:
-        content = seed.get("text") or json.dumps(seed["json"], indent=2)
+        content = seed.get("text") or json.dumps(seed.get("keys"), indent=2)
         lines += [f"  seeded {seed['path']}", *_indented(content)]
     lines += ["", "Credential", f"  {_credential_line(document['credential'])}"]
     lines += ["", "Environment of the agent"]

@@ -1,10 +1,20 @@
 """A value that must not be seen: every way to print it shows a mask."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 MASK = "********"
+
+
+def digest(text: str) -> str:
+    """Return 8 hex digits that tell two secrets apart and give neither away."""
+    import hashlib
+
+    # A value of the environment may hold bytes that are no UTF-8.
+    content = text.encode(errors="surrogatepass")
+    return hashlib.sha256(b"homeroom\0" + content).hexdigest()[:8]
 
 
 class Secret:
@@ -25,9 +35,7 @@ class Secret:
 
     def digest(self) -> str:
         """Return 8 hex digits that tell two secrets apart and give neither away."""
-        import hashlib
-
-        return hashlib.sha256(b"homeroom\0" + self._value.encode()).hexdigest()[:8]
+        return digest(self._value)
 
     def __repr__(self) -> str:
         return f"Secret({MASK})"
@@ -76,9 +84,42 @@ class Credential:
         """List the secret texts in it, to be replaced wherever they turn up."""
         if self.kind != "oauth":
             return (self.secret.reveal(),)
+        return tuple(_secret_texts(json.loads(self.secret.reveal())))
+
+    def supersedes(self, other: "Credential", account_key: str) -> bool:
+        """Tell whether this is a newer grant of the same account.
+
+        Args:
+            other: The grant that is kept now.
+            account_key: Which key of the account's document names it.
+
+        Returns:
+            False as well when one of them is no grant, or when this one holds nothing to
+            renew it with: it would be worth less than the other.
+        """
+        if self.kind != "oauth" or other.kind != "oauth" or not self.can_renew():
+            return False
+        if self.account_name(account_key) != other.account_name(account_key):
+            return False
+        return (self.expires_at or 0.0) > (other.expires_at or 0.0)
+
+    def can_renew(self) -> bool:
+        """Tell whether the grant holds what it takes to renew it."""
+        if self.kind != "oauth":
+            return False
         document = json.loads(self.secret.reveal())
-        return tuple(
-            value
-            for name, value in document.items()
-            if isinstance(value, str) and name.lower().endswith("token")
-        )
+        inner = document.get("tokens", document)
+        return bool(inner.get("refreshToken") or inner.get("refresh_token"))
+
+    def account_name(self, key: str) -> object:
+        """Read what names the account; None when nothing does."""
+        return json.loads(self.account).get(key) if self.account else None
+
+
+def _secret_texts(value: object) -> Iterator[str]:
+    if not isinstance(value, dict):
+        return
+    for name, inner in value.items():
+        if isinstance(inner, str) and inner and name.lower().endswith(("token", "key")):
+            yield inner
+        yield from _secret_texts(inner)

@@ -1,85 +1,56 @@
 """The seam to the agents: what homeroom asks of an adapter, and which adapters there are.
 
 An adapter is one module with a class that satisfies ``Provider``, and one line in the
-registry below. Every function that reads or writes state is given the room's home and
-never falls back to the user's own.
+registry below. Every function that reads or writes a room is given the room's home and
+never falls back to the user's own: in an empty home reads find nothing, in a missing one
+writes raise. ``homeroom.testing`` holds the conformance kit that says the same in tests.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from homeroom.errors import UsageError
+from homeroom.provider.values import (
+    DeepLink,
+    LoginWay,
+    MasterStore,
+    Message,
+    Needs,
+    Options,
+    Room,
+    SeedFile,
+    SlashCommand,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from homeroom.credential.secret import Credential, Secret
-    from homeroom.workspace import Workspace
+    from homeroom.credential.secret import Credential, CredentialKind, Secret
+
+__all__ = [
+    "DEFAULT",
+    "DeepLink",
+    "LoginWay",
+    "MasterStore",
+    "Message",
+    "Needs",
+    "Options",
+    "Provider",
+    "Room",
+    "SeedFile",
+    "SlashCommand",
+    "get",
+    "names",
+]
 
 DEFAULT = "claude"
-_REGISTRY = {"claude": "homeroom.provider.claude:Claude"}
-
-
-@dataclass(frozen=True)
-class Room:
-    """What an adapter is told about a run.
-
-    Attributes:
-        home: The instance home, absolute; it need not exist while a run is planned.
-        workspace: Where the agent works.
-        version: The pinned version of the agent's CLI.
-        executable: The pinned CLI itself.
-        endpoint: The base URL of a model server to use instead of the vendor's, or None.
-    """
-
-    home: Path
-    workspace: Workspace
-    version: str
-    executable: Path
-    endpoint: str | None = None
-
-
-@dataclass(frozen=True)
-class SeedFile:
-    """A file that lets the CLI start without asking.
-
-    Attributes:
-        path: Relative to the instance home.
-        patch: JSON keys to merge into it.
-    """
-
-    path: str
-    patch: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What an adapter asks of the sandbox.
-
-    Attributes:
-        hosts: Hosts that the CLI must reach.
-        unset: Variables of the sandbox's own to remove before the CLI starts.
-    """
-
-    hosts: tuple[str, ...]
-    unset: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class MasterStore:
-    """Where a provider keeps the user's own credentials and state.
-
-    Attributes:
-        roots: Directories and files that belong to it, whether they exist or not.
-        secrets: Those files among them that hold a credential.
-    """
-
-    roots: tuple[Path, ...] = ()
-    secrets: tuple[Path, ...] = field(default=())
+_REGISTRY = {
+    "claude": "homeroom.provider.claude:Claude",
+    "codex": "homeroom.provider.codex:Codex",
+}
 
 
 class Provider(Protocol):
@@ -93,6 +64,8 @@ class Provider(Protocol):
     def tool(self) -> str:
         """The name of its CLI in the toolchain."""
 
+    # --- the room -----------------------------------------------------------------
+
     def environment(self, room: Room) -> Mapping[str, str]:
         """Give the variables that pin the CLI to the room and keep it from updating itself.
 
@@ -100,7 +73,43 @@ class Provider(Protocol):
         """
 
     def seed(self, room: Room) -> Sequence[SeedFile]:
-        """Give the files that keep every first-run dialog away. Pure: writes nothing."""
+        """Give the files that keep every first-run dialog away. Pure: writes nothing.
+
+        Applying them twice, or before or after an injection, gives the same room.
+        """
+
+    def preferences(
+        self, environ: Mapping[str, str], user_home: Path, names: Sequence[str], *, hooks: bool
+    ) -> Sequence[SeedFile]:
+        """Give chosen preferences of the user's as files for a room. Writes nothing.
+
+        Args:
+            environ: The caller's environment, which may have moved the user's store.
+            user_home: The user's real home.
+            names: Some of ``settings``, ``commands``, ``agents``, ``skills``,
+                ``instructions``, ``mcp``; what this agent does not have is left out.
+            hooks: Whether hooks and credential helpers, which run programs, come along.
+
+        Returns:
+            The files. No secret is in them: credentials of MCP servers are left out.
+
+        Raises:
+            CredentialError: A file of the user's cannot be read; it is named.
+        """
+
+    def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
+        """Give the argv that starts the CLI in the room."""
+
+    def needs(self, room: Room) -> Needs:
+        """Give what the CLI asks of the sandbox.
+
+        The hosts that renew a grant are among them only in a room that holds all of it.
+        """
+
+    def health_check(self, room: Room) -> str | None:
+        """Tell why a seeded room would not start at the prompt; None when it would."""
+
+    # --- credentials ----------------------------------------------------------------
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name the places of the user's own store, so that a run can be kept out of them.
@@ -124,7 +133,8 @@ class Provider(Protocol):
         """Put a credential into the room, 0600 in directories 0700, keeping other keys.
 
         Args:
-            room: The room, whose home exists.
+            room: The room, whose home exists. Unless it holds full credentials, what
+                renews a grant stays out.
             credential: What to put there.
 
         Returns:
@@ -135,17 +145,74 @@ class Provider(Protocol):
             StorageError: It could not be written.
         """
 
-    def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
-        """Give the argv that starts the CLI in the room."""
+    def signature(self, home: Path) -> str | None:
+        """Give a text that changes when, and only when, the credential in a home does.
 
-    def needs(self, room: Room) -> Needs:
-        """Give what the CLI asks of the sandbox."""
+        Returns:
+            A digest, or None when the home holds no credential.
+        """
+
+    def collect(self, home: Path) -> Credential | None:
+        """Read the credential that a CLI left in a room's home.
+
+        Returns:
+            The credential, or None when there is none, a stub, or something unreadable:
+            an agent wrote it, so it is not trusted to be sound.
+        """
+
+    def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
+        """Put a grant that a full room renewed back into the user's own store.
+
+        Args:
+            environ: The caller's environment.
+            user_home: The user's real home.
+            renewed: The grant.
+
+        Returns:
+            Whether it was written: not when the store holds a newer one, another
+            account's, or none.
+
+        Raises:
+            CredentialError: The store cannot be read.
+            OSError: It cannot be written; it is as it was.
+        """
+
+    def login_ways(self) -> Sequence[LoginWay]:
+        """List the ways of the CLI's own to log in, the default first."""
+
+    def check_shape(self, kind: CredentialKind, secret: Secret) -> str | None:
+        """Tell why a text cannot be a key or token of this provider; None when it can."""
+
+    def probe(self, credential: Credential) -> tuple[str, Mapping[str, Secret | str]]:
+        """Give a URL and headers for one request that a valid credential is let through."""
 
     def demo_credential(self) -> Credential:
         """Give a credential without worth, which the demo's model server accepts."""
 
+    # --- what a run leaves ------------------------------------------------------------
+
     def transcripts(self, home: Path) -> Sequence[Path]:
         """List the transcripts that the CLI wrote below a room's home, none if it is empty."""
+
+    def locate_transcript(
+        self, home: Path, workspace: Path, session: str | None = None
+    ) -> Path | None:
+        """Find one transcript below a room's home.
+
+        Args:
+            home: The instance home.
+            workspace: Where the agent worked.
+            session: The CLI's own id of the conversation; None for the newest.
+        """
+
+    def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
+        """Read a transcript's lines as messages; a line that is none is passed over."""
+
+    def commands(self, home: Path, workspace: Path) -> Sequence[SlashCommand]:
+        """List the slash commands and skills in the room's home and the workspace."""
+
+    def deep_link(self, home: Path) -> DeepLink | None:
+        """Find the address of the run's conversation on the vendor's site, if it has any."""
 
 
 def names() -> tuple[str, ...]:

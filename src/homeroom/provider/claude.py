@@ -9,23 +9,34 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
-from homeroom import home
-from homeroom.credential.secret import Credential, Secret
-from homeroom.errors import CredentialError, StateError, StorageError
-from homeroom.files import read_regular
-from homeroom.provider import MasterStore, Needs, Room, SeedFile
+from homeroom import seeding
+from homeroom.credential.secret import Credential, Secret, digest
+from homeroom.errors import CredentialError
+from homeroom.provider import claude_transcript, common
+from homeroom.provider.claude_preferences import preferences
+from homeroom.provider.values import DeepLink, LoginWay, MasterStore, Needs, Room, SeedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from homeroom.credential.secret import CredentialKind
+    from homeroom.provider.values import Message, SlashCommand
+
 _STATE = ".claude/.claude.json"
+_SETTINGS = ".claude/settings.json"
 _CREDENTIALS = ".claude/.credentials.json"
-_LIMIT = 64 * 1024 * 1024
 # Claude Code remembers an approved API key by its last 20 characters.
 _KEY_TAIL = 20
+_TOKEN_HOSTS = ("platform.claude.com:443", "console.anthropic.com:443")
+_SHAPES = {
+    "api-key": re.compile(r"sk-ant-(?!oat|ort)[A-Za-z0-9_-]{20,}"),
+    "token": re.compile(r"sk-ant-oat[0-9]{2}-[A-Za-z0-9_-]{20,}"),
+}
+_SITE = "https://claude.ai/code"
 
 
 class Claude:
@@ -54,22 +65,60 @@ class Claude:
         return values
 
     def seed(self, room: Room) -> Sequence[SeedFile]:
-        """Answer onboarding, theme, folder trust and the upsells that would come first."""
+        """Answer onboarding, theme, trust, the project's MCP servers and the upsells.
+
+        The sandbox is what confines a project's MCP servers, so that they need no dialog.
+        """
         trusted = {"hasTrustDialogAccepted": True, "allowedTools": []}
-        return (
-            SeedFile(
-                _STATE,
-                {
-                    "hasCompletedOnboarding": True,
-                    "lastOnboardingVersion": room.version,
-                    "theme": "dark",
-                    "autoUpdates": False,
-                    "fullscreenUpsellSeenCount": 3,
-                    "hasSeenAutoDefaultNotice": True,
-                    "projects": {str(root): trusted for root in room.workspace.trust_roots},
-                },
-            ),
-        )
+        state: dict[str, Any] = {
+            "hasCompletedOnboarding": True,
+            "lastOnboardingVersion": room.version,
+            "theme": "dark",
+            "autoUpdates": False,
+            "fullscreenUpsellSeenCount": 3,
+            "hasSeenAutoDefaultNotice": True,
+            "projects": {str(root): trusted for root in room.workspace.trust_roots},
+        }
+        settings: dict[str, Any] = {"enableAllProjectMcpServers": True}
+        if room.options.bypass_permissions:
+            state["bypassPermissionsModeAccepted"] = True
+            settings["skipDangerousModePermissionPrompt"] = True
+        if not room.options.attribution:
+            settings["includeCoAuthoredBy"] = False
+            settings["attribution"] = {"commit": "", "pr": ""}
+        return (SeedFile(_STATE, state), SeedFile(_SETTINGS, settings))
+
+    def preferences(
+        self, environ: Mapping[str, str], user_home: Path, names: Sequence[str], *, hooks: bool
+    ) -> Sequence[SeedFile]:
+        """Carry chosen files of the user's configuration directory."""
+        directory, state = _master(environ, user_home)
+        return preferences(directory, state, names, hooks=hooks)
+
+    def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
+        """Start the native program; the arguments are the user's own."""
+        return (str(room.executable), *arguments)
+
+    def needs(self, room: Room) -> Needs:
+        """Reach the API; the token hosts only where the room may renew its grant."""
+        if room.endpoint is None:
+            renewal = _TOKEN_HOSTS if room.options.full_credentials else ()
+            return Needs(("api.anthropic.com:443", *renewal))
+        address = room.endpoint.partition("://")[2].partition("/")[0]
+        # The CLI would otherwise take a loopback address for the sandbox's own.
+        return Needs((address,), unset=("NO_PROXY", "no_proxy"))
+
+    def health_check(self, room: Room) -> str | None:
+        """Look for the answers to the dialogs, and for a credential file's mode."""
+        state = common.read_room_object(room.home / _STATE)
+        if state.get("hasCompletedOnboarding") is not True:
+            return f"{_STATE} does not say that onboarding is done"
+        projects = state.get("projects")
+        for root in room.workspace.trust_roots:
+            entry = projects.get(str(root)) if isinstance(projects, dict) else None
+            if not isinstance(entry, dict) or entry.get("hasTrustDialogAccepted") is not True:
+                return f"{_STATE} does not trust {root}"
+        return None
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.claude`` and ``~/.claude.json``, and where variables have moved them."""
@@ -82,59 +131,89 @@ class Claude:
 
     def discover(self, environ: Mapping[str, str], user_home: Path) -> Credential | None:
         """Read ``.credentials.json`` and, beside it, the account that the CLI remembers."""
-        moved = environ.get("CLAUDE_CONFIG_DIR", "")
-        directory = user_home / moved if moved else user_home / ".claude"
-        secure = environ.get("CLAUDE_SECURESTORAGE_CONFIG_DIR", "")
-        path = (user_home / secure if secure else directory) / ".credentials.json"
-        state = directory / ".claude.json" if moved else user_home / ".claude.json"
-        grant = _read_object(path).get("claudeAiOauth")
+        path, document = _read_master(environ, user_home)
+        grant = document.get("claudeAiOauth")
         if not isinstance(grant, dict) or not grant.get("accessToken"):
             return None
-        account = _read_object(state).get("oauthAccount")
-        expires = grant.get("expiresAt")
-        return Credential(
-            kind="oauth",
-            secret=Secret(json.dumps(grant)),
-            source=str(path),
-            account=json.dumps(account) if isinstance(account, dict) else None,
-            expires_at=expires / 1000 if isinstance(expires, int | float) and expires else None,
-        )
+        account = common.read_user_object(_master(environ, user_home)[1]).get("oauthAccount")
+        return _grant(grant, account, path)
 
     def inject(self, room: Room, credential: Credential) -> Mapping[str, Secret]:
-        """Write the grant without its refresh token, or approve the key and pass it on.
+        """Write the grant, or approve the key and pass it on.
 
-        A room never holds a refresh token: the CLI would rotate it, and log out every
-        other holder of the same grant. With ``refreshToken: null`` it makes no token call,
-        not even when the access token has expired (measured, 2.1.198 to 2.1.332).
+        Unless it holds full credentials, a room has no refresh token: the CLI would rotate
+        it, and log out every other holder of the same grant. With ``refreshToken: null``
+        it makes no token call, not even when the access token has expired (measured,
+        2.1.198 to 2.1.332).
         """
-        if not os.path.isabs(room.home) or not room.home.is_dir():
-            raise StateError(f"there is no room at {room.home} to put a credential into")
+        seeding.require_home(room.home)
         if credential.kind == "oauth":
             grant = json.loads(credential.secret.reveal())
-            grant["refreshToken"] = None
-            home.merge_json(room.home / _CREDENTIALS, {"claudeAiOauth": grant})
+            if not room.options.full_credentials:
+                grant["refreshToken"] = None
+            seeding.merge(room.home / _CREDENTIALS, {"claudeAiOauth": grant})
             if credential.account is not None:
                 account = json.loads(credential.account)
-                home.merge_json(room.home / _STATE, {"oauthAccount": account})
+                seeding.merge(room.home / _STATE, {"oauthAccount": account})
             return {}
         if credential.kind == "token":
             return {"CLAUDE_CODE_OAUTH_TOKEN": credential.secret}
         tail = credential.secret.reveal()[-_KEY_TAIL:]
         answers = {"approved": [tail], "rejected": []}
-        home.merge_json(room.home / _STATE, {"customApiKeyResponses": answers})
+        seeding.merge(room.home / _STATE, {"customApiKeyResponses": answers})
         return {"ANTHROPIC_API_KEY": credential.secret}
 
-    def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
-        """Start the native program; the arguments are the user's own."""
-        return (str(room.executable), *arguments)
+    def signature(self, home: Path) -> str | None:
+        """Digest the grant in ``.credentials.json``, whatever else the file holds."""
+        grant = common.read_room_object(home / _CREDENTIALS).get("claudeAiOauth")
+        if not isinstance(grant, dict) or not grant.get("accessToken"):
+            return None
+        return digest(json.dumps(grant, sort_keys=True))
 
-    def needs(self, room: Room) -> Needs:
-        """Reach the API and nothing else; the token host stays out, so no grant rotates."""
-        if room.endpoint is None:
-            return Needs(("api.anthropic.com:443",))
-        address = room.endpoint.partition("://")[2].partition("/")[0]
-        # The CLI would otherwise take a loopback address for the sandbox's own.
-        return Needs((address,), unset=("NO_PROXY", "no_proxy"))
+    def collect(self, home: Path) -> Credential | None:
+        """Read the grant that the CLI left; blanked tokens are none."""
+        path = home / _CREDENTIALS
+        grant = common.read_room_object(path).get("claudeAiOauth")
+        if not isinstance(grant, dict) or not grant.get("accessToken"):
+            return None
+        account = common.read_room_object(home / _STATE).get("oauthAccount")
+        return _grant(grant, account, path)
+
+    def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
+        """Replace the grant in ``.credentials.json`` by a newer one of the same account."""
+        current = self.discover(environ, user_home)
+        if current is None or not renewed.supersedes(current, "accountUuid"):
+            return False
+        path, document = _read_master(environ, user_home)
+        grant = json.loads(renewed.secret.reveal())
+        common.replace_user_object(path, {**document, "claudeAiOauth": grant})
+        return True
+
+    def login_ways(self) -> Sequence[LoginWay]:
+        """``auth login`` prints an address and waits for the code that the page shows."""
+        hosts = ("claude.ai:443", *_TOKEN_HOSTS)
+        return (LoginWay("account", ("auth", "login"), hosts),)
+
+    def check_shape(self, kind: CredentialKind, secret: Secret) -> str | None:
+        """Know a key (``sk-ant-api…``) from a long-lived token (``sk-ant-oat…``)."""
+        shape = _SHAPES.get(kind)
+        if shape is None or shape.fullmatch(secret.reveal()):
+            return None
+        begins = "sk-ant-api03-" if kind == "api-key" else "sk-ant-oat01-"
+        return f"it does not look like one: those begin with {begins}"
+
+    def probe(self, credential: Credential) -> tuple[str, Mapping[str, Secret | str]]:
+        """List the models: no tokens are spent by that."""
+        headers: dict[str, Secret | str] = {"anthropic-version": "2023-06-01"}
+        if credential.kind == "api-key":
+            headers["x-api-key"] = credential.secret
+        else:
+            token = credential.secret.reveal()
+            if credential.kind == "oauth":
+                token = json.loads(token)["accessToken"]
+            headers["Authorization"] = Secret(f"Bearer {token}")
+            headers["anthropic-beta"] = "oauth-2025-04-20"
+        return "https://api.anthropic.com/v1/models", headers
 
     def demo_credential(self) -> Credential:
         """Return a key in the shape of a real one, so that the CLI takes it."""
@@ -147,24 +226,63 @@ class Claude:
             found += [home / directory / name for name in names if name.endswith(".jsonl")]
         return sorted(found)
 
+    def locate_transcript(
+        self, home: Path, workspace: Path, session: str | None = None
+    ) -> Path | None:
+        """Look in the directory named after the workspace."""
+        directory = home / ".claude" / "projects" / claude_transcript.slug(str(workspace))
+        return common.newest(list(directory.glob(f"{session or '*'}.jsonl")))
 
-def _read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object from the user's own store; {} when there is no such file."""
-    try:
-        text = read_regular(path, _LIMIT, follow=True)
-    except FileNotFoundError:
-        return {}
-    except StorageError as error:
-        raise CredentialError(str(error), _CURE) from error
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        # Not the text around the error: it may be a part of a secret.
-        reason = getattr(error, "msg", type(error).__name__)
-        raise CredentialError(f"{path} is not valid JSON: {reason}", _CURE) from None
-    if not isinstance(content, dict):
-        raise CredentialError(f"{path} does not hold a JSON object", _CURE)
-    return content
+    def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
+        """Read one JSON object a line."""
+        return claude_transcript.read(lines)
+
+    def commands(self, home: Path, workspace: Path) -> Sequence[SlashCommand]:
+        """Look in ``.claude`` of the home and of the workspace."""
+        places = {"commands": ".claude/commands", "skills": ".claude/skills"}
+        return (
+            *common.find_commands(home, "user", **places),
+            *common.find_commands(workspace, "project", **places),
+        )
+
+    def deep_link(self, home: Path) -> DeepLink | None:
+        """Read the session registry; the id is there while remote control is on."""
+        entries = list((home / ".claude" / "sessions").glob("*.json"))
+        latest = common.newest(entries)
+        if latest is None:
+            return None
+        session = common.read_room_object(latest).get("bridgeSessionId")
+        if not isinstance(session, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", session):
+            return DeepLink(_SITE, is_generic=True)
+        # The registry may hold the id of the server's side, which begins with cse_.
+        return DeepLink(
+            f"{_SITE}/session_{re.sub('^(session|cse)_', '', session)}", is_generic=False
+        )
 
 
-_CURE = "repair it with the agent itself, or start with --api-key-env NAME or --no-credentials"
+def _master(environ: Mapping[str, str], user_home: Path) -> tuple[Path, Path]:
+    """Tell the user's configuration directory and the state file that goes with it."""
+    moved = environ.get("CLAUDE_CONFIG_DIR", "")
+    if moved:
+        return user_home / moved, user_home / moved / ".claude.json"
+    return user_home / ".claude", user_home / ".claude.json"
+
+
+def _read_master(environ: Mapping[str, str], user_home: Path) -> tuple[Path, dict[str, Any]]:
+    secure = environ.get("CLAUDE_SECURESTORAGE_CONFIG_DIR", "")
+    directory = user_home / secure if secure else _master(environ, user_home)[0]
+    path = directory / ".credentials.json"
+    return path, common.read_user_object(path)
+
+
+def _grant(grant: dict[str, Any], account: object, path: Path) -> Credential:
+    expires = grant.get("expiresAt")
+    if expires is not None and not isinstance(expires, int | float):
+        raise CredentialError(f"{path}: expiresAt is not a number", common.CURE)
+    return Credential(
+        kind="oauth",
+        secret=Secret(json.dumps(grant)),
+        source=str(path),
+        account=json.dumps(account) if isinstance(account, dict) else None,
+        expires_at=expires / 1000 if expires else None,
+    )

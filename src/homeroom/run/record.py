@@ -79,8 +79,14 @@ def save(path: Path, record: Record) -> None:
         StateError: The directory cannot be written to.
         StorageError: The operating system refused, a full disk for one.
     """
+    texts = {
+        name: value.encode(errors="backslashreplace").decode()
+        for name, value in msgspec.structs.asdict(record).items()
+        if isinstance(value, str)
+    }
+    content = msgspec.json.encode(msgspec.structs.replace(record, **texts))
     try:
-        replace_private(path, msgspec.json.format(msgspec.json.encode(record)))
+        replace_private(path, msgspec.json.format(content))
     except OSError as error:
         raise explain(error, path, "write the record") from error
 

@@ -101,12 +101,17 @@ def sweep(
     for run_id in _run_ids(paths):
         try:
             entry = _sweep_run(paths, run_id, dry_run=dry_run, youngest=youngest, archive=archive)
-        except (HomeroomError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - one run must never keep the others here
             entry = Entry(run_id, "failed", str(error))
         if entry is not None:
             report.entries.append(entry)
-    for leftover in trash.leftovers((paths.trash, paths.temp / "trash")):
-        report.entries.append(_sweep_leftover(leftover, dry_run=dry_run))
+    for directory in (paths.trash, paths.temp / "trash"):
+        try:
+            leftovers = trash.leftovers([directory])
+        except (HomeroomError, OSError) as error:
+            report.entries.append(Entry(str(directory), "failed", str(error)))
+            continue
+        report.entries += [_sweep_leftover(path, dry_run=dry_run) for path in leftovers]
     return report
 
 

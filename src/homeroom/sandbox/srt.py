@@ -46,7 +46,7 @@ class Srt:
 
         Raises:
             SandboxError: The pinned srt is not the version whose settings homeroom knows,
-                or a rule would be dropped by it.
+                a rule would be dropped by it, or a path is not valid UTF-8.
         """
         version = self._host.toolchain.tools["srt"].version
         if version != schema.VERSION:
@@ -67,7 +67,13 @@ class Srt:
             bwrap_path=_text(programs.get("bwrap")),
             socat_path=_text(programs.get("socat")),
         )
-        return msgspec.json.format(msgspec.json.encode(settings))
+        try:
+            return msgspec.json.format(msgspec.json.encode(settings))
+        except UnicodeEncodeError as error:
+            raise SandboxError(
+                f"the sandbox's settings are JSON, which cannot hold {os.fsencode(error.object)!r}",
+                "use a path that is valid UTF-8",
+            ) from error
 
     def command(self, instance: Instance, mode: Mode) -> Command:
         """Give srt's command line, environment and directory.

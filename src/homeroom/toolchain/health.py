@@ -89,14 +89,19 @@ def _check_engines(root: Path, pins: Pins) -> None:
     """Check versions, and that the pinned Node.js is one that every package accepts."""
     ranges: dict[str, str] = {}
     for name, pin in pins.tools.items():
-        described: dict[str, Any] = json.loads(
-            (root / PACKAGES / pin.package / "package.json").read_bytes()
-        )
-        if described["version"] != pin.version:
-            raise IntegrityError(f"{name} is {described['version']}, pinned is {pin.version}")
+        described = _describe(root / PACKAGES / pin.package / "package.json")
+        if described.get("version") != pin.version:
+            raise IntegrityError(f"{name} is {described.get('version')}, pinned is {pin.version}")
         if needed := described.get("engines", {}).get("node"):
             ranges[name] = needed
     check_ranges(root / NODE, pins.node, ranges)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise IntegrityError(f"{path.parent.name} has no usable package.json: {error}") from error
 
 
 def check_ranges(node_root: Path, node: NodePin, ranges: Mapping[str, str]) -> None:

@@ -57,8 +57,8 @@ REQUIREMENTS = (
     # OLDEST_FULLY_SUPPORTED_BWRAP_VERSION): before that, a denied socket or device stays
     # readable. Measured here: 0.8.0.
     Requirement("bubblewrap", "bwrap", "--version", (0, 5, 0)),
-    # The oldest of a distribution that also has such a bubblewrap (Debian 11 has 1.7.4.1
-    # but bubblewrap 0.4.1, Ubuntu 22.04 and Debian 12 have 1.7.4). Measured here: 1.7.4.4.
+    # The oldest release beside a bubblewrap that is new enough (Ubuntu 22.04: 1.7.4.1 with
+    # 0.6.1); srt itself names none. Measured here: 1.7.4.4.
     Requirement("socat", "socat", "-V", (1, 7, 4)),
 )
 

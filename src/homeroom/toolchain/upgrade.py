@@ -112,8 +112,8 @@ def upgrade(
         ToolError: A program is no longer where the pins say, or Node.js is too old.
         TryAgainError: A registry did not answer, or has no such version.
     """
-    old = msgspec.json.decode((directory / "pins.json").read_bytes(), type=PinsFile)
     before = load(directory)
+    old = msgspec.json.decode((directory / "pins.json").read_bytes(), type=PinsFile)
     if unknown := sorted(set(wanted) - {NODE, *old.tools}):
         raise UsageError(f"no such tool: {unknown[0]}", f"one of: {NODE}, {', '.join(old.tools)}")
     with tempfile.TemporaryDirectory(prefix="homeroom-pins-") as name:
@@ -177,9 +177,10 @@ def _wheels(bench: _Bench, node: NodePin) -> dict[str, Wheel]:
     wheels = {}
     for platform in PLATFORMS:
         target = bench.work / "wheels" / platform
+        tags = [f"--platform={tag}" for tag in _TAGS[platform]]
         bench.pip(
             "download", "--no-deps", "--only-binary", ":all:", "-q", "--dest", str(target),
-            *(f"--platform={tag}" for tag in _TAGS[platform]), f"{node.distribution}=={node.version}",
+            *tags, f"{node.distribution}=={node.version}",
         )  # fmt: skip
         (wheel,) = target.iterdir()
         with zipfile.ZipFile(wheel) as archive:

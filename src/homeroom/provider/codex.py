@@ -1,0 +1,260 @@
+"""The adapter for Codex.
+
+Sources: Codex 0.171.0 as measured in a sandbox with a model server in place of the vendor;
+each coupling is listed, with the test that re-verifies it, in ``docs/compat/codex.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from homeroom import seeding
+from homeroom.credential.secret import Credential, Secret, digest
+from homeroom.provider import common
+from homeroom.provider.codex_preferences import preferences
+from homeroom.provider.values import DeepLink, LoginWay, MasterStore, Message, Needs, Room, SeedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from homeroom.credential.secret import CredentialKind
+    from homeroom.provider.values import SlashCommand
+
+_CONFIG = ".codex/config.toml"
+_AUTH = ".codex/auth.json"
+_TOKEN_HOSTS = ("auth.openai.com:443",)
+_KEY = re.compile(r"sk-[A-Za-z0-9_-]{20,}")
+_ONE_SHOT = ("exec", "e")
+
+
+class Codex:
+    """Codex."""
+
+    name = "codex"
+    tool = "codex"
+
+    def environment(self, room: Room) -> Mapping[str, str]:
+        """Pin ``CODEX_HOME``; everything else is in the configuration file."""
+        return {"CODEX_HOME": str(room.home / ".codex")}
+
+    def seed(self, room: Room) -> Sequence[SeedFile]:
+        """Trust the workspace, and leave confinement to the sandbox around the room.
+
+        Codex's own sandbox fails within srt in every mode but ``danger-full-access``
+        (measured); its daemons would outlive it, and fail there as well. A project that
+        has only the other agent's instructions is read through the fallback name.
+        """
+        config: dict[str, Any] = {
+            "check_for_update_on_startup": False,
+            "sandbox_mode": "danger-full-access",
+            "approval_policy": "never",
+            "project_doc_fallback_filenames": ["CLAUDE.md"],
+            "features": {"plugins": False, "daemon_auto_start": False},
+            "analytics": {"enabled": False},
+            "projects": {
+                str(root): {"trust_level": "trusted"} for root in room.workspace.trust_roots
+            },
+        }
+        if room.endpoint is not None:
+            # The built-in provider would try a websocket seven times before it posts.
+            config["model_provider"] = "homeroom"
+            config["model_providers"] = {
+                "homeroom": {
+                    "name": "model server",
+                    "base_url": f"{room.endpoint}/v1",
+                    "wire_api": "responses",
+                    "requires_openai_auth": True,
+                }
+            }
+        return (SeedFile(_CONFIG, config),)
+
+    def preferences(
+        self, environ: Mapping[str, str], user_home: Path, names: Sequence[str], *, hooks: bool
+    ) -> Sequence[SeedFile]:
+        """Carry chosen files of ``CODEX_HOME`` and of ``~/.agents``."""
+        return preferences(_master(environ, user_home), user_home, names, hooks=hooks)
+
+    def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
+        """Start the native program; one-shot use works outside a repository as well."""
+        words = list(arguments)
+        skip = "--skip-git-repo-check"
+        if words[:1] and words[0] in _ONE_SHOT and skip not in words:
+            words.insert(1, skip)
+        return (str(room.executable), *words)
+
+    def needs(self, room: Room) -> Needs:
+        """Reach the API; the token host only where the room may renew its grant."""
+        if room.endpoint is None:
+            renewal = _TOKEN_HOSTS if room.options.full_credentials else ()
+            return Needs(("chatgpt.com:443", "api.openai.com:443", *renewal))
+        address = room.endpoint.partition("://")[2].partition("/")[0]
+        return Needs((address,), unset=("NO_PROXY", "no_proxy"))
+
+    def health_check(self, room: Room) -> str | None:
+        """Look for the answers to the dialogs in the configuration file."""
+        import tomllib
+
+        from homeroom.errors import StorageError
+        from homeroom.files import read_regular
+
+        try:
+            config = tomllib.loads(read_regular(room.home / _CONFIG, 1 << 20).decode())
+        except (OSError, StorageError, ValueError) as error:
+            return f"{_CONFIG} cannot be read: {error}"
+        for root in room.workspace.trust_roots:
+            if config.get("projects", {}).get(str(root), {}).get("trust_level") != "trusted":
+                return f"{_CONFIG} does not trust {root}"
+        return None
+
+    def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
+        """Name ``~/.codex``, and where ``CODEX_HOME`` has moved it."""
+        roots = tuple(dict.fromkeys((user_home / ".codex", _master(environ, user_home))))
+        return MasterStore(roots, tuple(root / "auth.json" for root in roots))
+
+    def discover(self, environ: Mapping[str, str], user_home: Path) -> Credential | None:
+        """Read ``auth.json``: an API key, or a grant with its tokens."""
+        path = _master(environ, user_home) / "auth.json"
+        return _credential(common.read_user_object(path), path)
+
+    def inject(self, room: Room, credential: Credential) -> Mapping[str, Secret]:
+        """Write ``auth.json``.
+
+        Unless the room holds full credentials the refresh token is empty: the CLI takes
+        that, where it refuses null or a missing one (measured, 0.171.0).
+        """
+        seeding.require_home(room.home)
+        if credential.kind == "oauth":
+            document = json.loads(credential.secret.reveal())
+            if not room.options.full_credentials:
+                document["tokens"]["refresh_token"] = ""
+        else:
+            key = credential.secret.reveal()
+            document = {"auth_mode": "apikey", "OPENAI_API_KEY": key}
+        seeding.merge(room.home / _AUTH, document)
+        return {}
+
+    def signature(self, home: Path) -> str | None:
+        """Digest the key or the tokens, whatever else the file holds."""
+        document = common.read_room_object(home / _AUTH)
+        if _credential(document, home / _AUTH) is None:
+            return None
+        kept = {key: document.get(key) for key in ("OPENAI_API_KEY", "tokens")}
+        return digest(json.dumps(kept, sort_keys=True))
+
+    def collect(self, home: Path) -> Credential | None:
+        """Read what the CLI left in ``auth.json``."""
+        return _credential(common.read_room_object(home / _AUTH), home / _AUTH)
+
+    def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
+        """Replace the tokens in ``auth.json`` by newer ones of the same account."""
+        current = self.discover(environ, user_home)
+        if current is None or not renewed.supersedes(current, "account_id"):
+            return False
+        path = _master(environ, user_home) / "auth.json"
+        document = common.read_user_object(path)
+        grant = json.loads(renewed.secret.reveal())
+        common.replace_user_object(path, {**document, **grant})
+        return True
+
+    def login_ways(self) -> Sequence[LoginWay]:
+        """Show a code to be entered on another device's page: no port of the room is open."""
+        return (LoginWay("account", ("login", "--device-auth"), _TOKEN_HOSTS),)
+
+    def check_shape(self, kind: CredentialKind, secret: Secret) -> str | None:
+        """Know a key by how it begins; there are no long-lived tokens."""
+        if kind == "token":
+            return "this agent has no long-lived tokens; use --api-key"
+        if kind == "api-key" and not _KEY.fullmatch(secret.reveal()):
+            return "it does not look like one: those begin with sk-"
+        return None
+
+    def probe(self, credential: Credential) -> tuple[str, Mapping[str, Secret | str]]:
+        """List the models: no tokens are spent by that."""
+        token = credential.secret.reveal()
+        if credential.kind == "oauth":
+            token = json.loads(token)["tokens"]["access_token"]
+        return "https://api.openai.com/v1/models", {"Authorization": Secret(f"Bearer {token}")}
+
+    def demo_credential(self) -> Credential:
+        """Return a key in the shape of a real one."""
+        return Credential("api-key", Secret("sk-" + "homeroom-demo-" * 3), "the demo")
+
+    def transcripts(self, home: Path) -> Sequence[Path]:
+        """List ``sessions/YYYY/MM/DD/rollout-*.jsonl``."""
+        return sorted((home / ".codex" / "sessions").glob("*/*/*/rollout-*.jsonl"))
+
+    def locate_transcript(
+        self, home: Path, workspace: Path, session: str | None = None
+    ) -> Path | None:
+        """Look for the conversation's id in the name; a room has one workspace only."""
+        del workspace
+        pattern = f"*/*/*/rollout-*{session or ''}.jsonl"
+        return common.newest(list((home / ".codex" / "sessions").glob(pattern)))
+
+    def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
+        """Read the items that went to the model and came from it."""
+        for entry in common.parse_lines(lines):
+            item = entry.get("payload")
+            if entry.get("type") == "response_item" and isinstance(item, dict):
+                at = entry.get("timestamp")
+                yield from _messages(item, at if isinstance(at, str) else None)
+
+    def commands(self, home: Path, workspace: Path) -> Sequence[SlashCommand]:
+        """Look for skills; commands of the user's own (``prompts/``) are gone."""
+        found = common.find_commands(
+            home, "user", commands=".codex/prompts", skills=".codex/skills"
+        )
+        found += common.find_commands(home, "user", commands=".none", skills=".agents/skills")
+        found += common.find_commands(
+            workspace, "project", commands=".none", skills=".agents/skills"
+        )
+        return found
+
+    def deep_link(self, home: Path) -> DeepLink | None:
+        """A local conversation has no address of its own."""
+        del home
+        return DeepLink("https://chatgpt.com/codex", is_generic=True)
+
+
+def _master(environ: Mapping[str, str], user_home: Path) -> Path:
+    return user_home / (environ.get("CODEX_HOME") or ".codex")
+
+
+def _credential(document: dict[str, Any], path: Path) -> Credential | None:
+    tokens = document.get("tokens")
+    access = tokens.get("access_token") if isinstance(tokens, dict) else None
+    if isinstance(access, str) and access and document.get("auth_mode") != "apikey":
+        account = tokens.get("account_id") if isinstance(tokens, dict) else None
+        return Credential(
+            kind="oauth",
+            secret=Secret(json.dumps(document)),
+            source=str(path),
+            account=json.dumps({"account_id": account}) if account else None,
+            expires_at=common.token_expiry(access),
+        )
+    key = document.get("OPENAI_API_KEY")
+    return Credential("api-key", Secret(key), str(path)) if isinstance(key, str) and key else None
+
+
+def _messages(item: dict[str, Any], at: str | None) -> Iterator[Message]:
+    kind = item.get("type")
+    if kind == "message" and item.get("role") in ("user", "assistant"):
+        parts = item.get("content")
+        texts = [
+            str(part.get("text", ""))
+            for part in (parts if isinstance(parts, list) else ())
+            if isinstance(part, dict)
+        ]
+        yield Message(item["role"], "\n".join(texts), at)
+    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+        call = item.get("arguments") or item.get("input") or item.get("action")
+        yield Message("tool call", f"{item.get('name', kind)} {_text(call)}", at)
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        yield Message("tool result", _text(item.get("output")), at)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
