@@ -25,7 +25,8 @@ TRUE_STORES = (".claude/.credentials.json", ".codex/auth.json", *STORES[2:])
 
 # What leads from here to the package registries, certificates above all.
 REGISTRIES = re.compile(
-    r"PIP_.+|npm_config_.+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy",
+    r"PIP_.+|npm_config_.+|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE"
+    r"|CURL_CA_BUNDLE|(https?|all|no)_proxy",
     re.IGNORECASE,
 )
 

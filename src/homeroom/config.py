@@ -12,9 +12,14 @@ from homeroom.errors import ConfigError, StorageError
 from homeroom.files import read_regular
 
 _LIMIT = 1024 * 1024
-# What srt 0.0.83 accepts in allowedDomains: a name, *.name, an address, an optional port.
-_HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What srt 0.0.83 accepts in allowedDomains (dist/sandbox/domain-pattern.js): a name with a
+# dot, *.name, an address, an optional port.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST = re.compile(
+    rf"(?:localhost|(?:\*\.)?{_LABEL}(?:\.{_LABEL})+)(?::(?P<port>[1-9][0-9]{{0,4}}))?"
+)
+_HIGHEST_PORT = 65535
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,13 +134,14 @@ def _refuse_unknown(
 
 def _check_values(config: Config, path: Path) -> None:
     for host in config.network.allow:
-        if not _HOST.fullmatch(host):
+        match = _HOST.fullmatch(host)
+        if match is None or int(match["port"] or 1) > _HIGHEST_PORT:
             raise ConfigError(
                 f"{path}: network.allow: {host!r} is not a host",
                 'write "example.org" or "*.example.org:443"',
             )
     for name in config.environment.inherit:
-        if not _VARIABLE.fullmatch(name):
+        if not VARIABLE.fullmatch(name):
             raise ConfigError(f"{path}: environment.inherit: {name!r} is not a variable's name")
     for field in msgspec.structs.fields(Files):
         for entry in getattr(config.files, field.name):

@@ -152,16 +152,19 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
         if error.errno == errno.ELOOP:
             raise StorageError(f"{path} is a symlink where a file should be") from error
         raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
+        # Before fdopen, which refuses a directory in its own words.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise StorageError(f"{path} is not a regular file")
         if status.st_size > limit:
             raise StorageError(f"{path} is larger than {limit} bytes, which no such file is")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(limit + 1)
-        except OSError as error:
-            raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
     if len(content) > limit:
         raise StorageError(f"{path} is larger than {limit} bytes, which no such file is")
     return content

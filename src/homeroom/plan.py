@@ -5,19 +5,21 @@ import os
 import pwd
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from homeroom import environment, git, home, policy, provider, workspace
-from homeroom.config import Config
+from homeroom import choice, environment, git, home, policy, provider, workspace
+from homeroom.choice import Chosen, Wish
+from homeroom.config import VARIABLE, Config
 from homeroom.credential.secret import Credential, Secret
-from homeroom.errors import ConfigError, CredentialError, StateError, ToolError, UsageError
+from homeroom.errors import ConfigError, StateError, ToolError, UsageError
 from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.process import RUN_VARIABLE
 from homeroom.provider import MasterStore, Options, Provider, Room, SeedFile
+from homeroom.request import Request
 from homeroom.sandbox import Command, Host, Inside, Mode
 from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
 from homeroom.toolchain import store
@@ -41,35 +43,6 @@ _TELLTALE = (
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the user asked for.
-
-    Attributes:
-        agent: The provider's name.
-        arguments: For the agent's CLI, as they are.
-        directory: Where to work, as given.
-        api_key_env: The variable of the caller's that holds an API key, or None.
-        use_credentials: Whether the user's own store is looked at.
-        inherit: Names of variables of the caller's to pass in.
-        seed: Names of preferences to carry, besides those of the configuration.
-        profile: Which of the vault's credentials, or None for the default.
-        endpoint: The base URL of a model server that stands in for the vendor (the demo).
-        interactive: Whether a person's terminal is on standard input.
-    """
-
-    agent: str
-    arguments: tuple[str, ...] = ()
-    directory: Path = Path()
-    api_key_env: str | None = None
-    use_credentials: bool = True
-    inherit: tuple[str, ...] = ()
-    seed: tuple[str, ...] = ()
-    profile: str | None = None
-    endpoint: str | None = None
-    interactive: bool = False
-
-
-@dataclass(frozen=True)
 class Plan:
     """One run, decided in full.
 
@@ -82,7 +55,8 @@ class Plan:
         policy: What the run may do.
         settings: The policy in the sandbox's own terms.
         seeds: Files that are seeded, in this order.
-        credential: What is injected, or None for a room that starts logged out.
+        chosen: What is injected, or not, and where it is from.
+        wish: What that was chosen by, for showing the whole table.
         inside: What runs inside, without what the injection adds.
         command: The process that is started.
         mode: Whether the agent has a parent in the sandbox.
@@ -97,11 +71,17 @@ class Plan:
     policy: Policy
     settings: bytes
     seeds: tuple[SeedFile, ...]
-    credential: Credential | None
+    chosen: Chosen
+    wish: Wish
     inside: Inside
     command: Command
     mode: Mode
     missing: tuple[str, ...] = field(default=())
+
+    @property
+    def credential(self) -> Credential | None:
+        """What is injected, or None for a room that starts logged out."""
+        return self.chosen.credential
 
 
 @dataclass(frozen=True)
@@ -110,6 +90,7 @@ class _Facts:
 
     request: Request
     environ: Mapping[str, str]
+    paths: Paths
     config: Config
     adapter: Provider
     homes: tuple[Path, ...]
@@ -145,23 +126,34 @@ def make(
     installed = store.find(paths, environ)
     toolchain = installed or store.planned(paths, environ)
     roots = (Path(os.path.realpath(root)) for root in master.roots)
+    instance = home.instance_of(paths, run_id)
     # What no run may see, whatever the user allows.
     private = (paths.state, paths.data, paths.config, paths.temp, *roots)
     facts = _Facts(
         request=request,
         environ=environ,
+        paths=paths,
         config=config,
         adapter=adapter,
         homes=homes,
         master=master,
         private=private,
-        place=workspace.find(request.directory, homes, private),
+        place=_place(request, instance, homes, private),
         toolchain=toolchain,
-        instance=home.instance_of(paths, run_id),
+        instance=instance,
     )
     missing = [] if installed else ["the toolchain"]
     programs = _programs(environ, missing)
     return _decide(facts, programs, tuple(missing))
+
+
+def _place(
+    request: Request, instance: home.Instance, homes: Iterable[Path], private: Iterable[Path]
+) -> Workspace:
+    """Find the workspace; who logs in needs none but the room itself."""
+    if request.login is not None:
+        return Workspace(instance.home, instance.home, (), (instance.home,))
+    return workspace.find(request.directory, homes, private)
 
 
 def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...]) -> Plan:
@@ -170,7 +162,11 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     endpoint = facts.request.endpoint
     room = Room(instance.home, facts.place, tool.version, tool.path, endpoint, _options(facts))
     needs = adapter.needs(room)
-    rules = _policy(facts, needs.hosts)
+    login = facts.request.login
+    rules = _policy(facts, (*needs.hosts, *(login.hosts if login else ())))
+    wish = Wish(
+        facts.request, adapter, facts.environ, facts.homes[0], facts.paths, facts.config
+    )
     pinned = [tools["node"].path, tools["ripgrep"].path]
     host = Host(facts.toolchain, programs, sandbox_path(programs, pinned))
     sandbox = Srt(host)
@@ -184,7 +180,8 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         policy=rules,
         settings=sandbox.settings(rules),
         seeds=_seeds(facts, room),
-        credential=_credential(facts),
+        chosen=choice.choose(wish),
+        wish=wish,
         inside=Inside(
             argv=tuple(adapter.command(room, facts.request.arguments)),
             environment=_environment(facts, adapter.environment(room)),
@@ -290,6 +287,8 @@ def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Se
     ripgrep = str(facts.toolchain.tools["ripgrep"].path.parent)
     values: dict[str, str | Secret] = {**environment.allowed(facts.environ, [ripgrep])}
     for name in (*facts.config.environment.inherit, *facts.request.inherit):
+        if not VARIABLE.fullmatch(name):
+            raise UsageError(f"--env {name}: not a variable's name", "write --env NAME")
         if name in facts.environ:
             values[name] = Secret(facts.environ[name])
         elif name in facts.request.inherit:
@@ -298,24 +297,6 @@ def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Se
     values["TMPDIR"] = str(facts.instance.tmp)
     values[RUN_VARIABLE] = facts.instance.run_id
     return {**values, **pinned}
-
-
-def _credential(facts: _Facts) -> Credential | None:
-    request = facts.request
-    if request.api_key_env is not None:
-        value = facts.environ.get(request.api_key_env, "").strip()
-        if not value:
-            raise CredentialError(
-                f"--api-key-env {request.api_key_env}: that variable is not set or empty",
-                "export it, with the API key as its value",
-            )
-        return Credential("api-key", Secret(value), f"the variable {request.api_key_env}")
-    # A real credential never goes to a server that is not the vendor's.
-    if request.endpoint is not None:
-        return facts.adapter.demo_credential()
-    if not request.use_credentials:
-        return None
-    return facts.adapter.discover(facts.environ, facts.homes[0])
 
 
 def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:

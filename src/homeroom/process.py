@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from homeroom.errors import StateError
+
 RUN_VARIABLE = "HOMEROOM_RUN"
 _POLL = 0.02
 
@@ -130,7 +132,7 @@ def end_members(run_id: str, grace: float) -> int:
         How many processes there were.
 
     Raises:
-        TimeoutError: Some are still there after having been killed.
+        StateError: Some are still there after having been killed.
     """
     found = list(members(run_id))
     for pid in found:
@@ -146,5 +148,7 @@ def end_members(run_id: str, grace: float) -> int:
         time.sleep(_POLL)
         left = list(members(run_id))
         if left and time.monotonic() > deadline:
-            raise TimeoutError(f"processes {left} of {run_id} cannot be ended")
+            raise StateError(
+                f"processes {left} of {run_id} cannot be ended", "see what holds them: ps -l"
+            )
     return len(found)

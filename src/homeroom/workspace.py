@@ -253,13 +253,13 @@ def _nested(root: Path) -> list[Path]:
     return found
 
 
-def _directories(parent: Path) -> list[Path]:
+def _directories(parent: Path, passed_over: frozenset[str] = _NOT_SEARCHED) -> list[Path]:
     try:
         with os.scandir(parent) as entries:
             return [
                 Path(entry.path)
                 for entry in entries
-                if entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_SEARCHED
+                if entry.is_dir(follow_symlinks=False) and entry.name not in passed_over
             ]
     except OSError:
         return []
@@ -267,10 +267,15 @@ def _directories(parent: Path) -> list[Path]:
 
 def _submodule_guards(modules: Path) -> list[Path]:
     found: list[Path] = []
-    for directory, names, files in os.walk(modules):
-        if "HEAD" in files:
-            found += [Path(directory, "hooks"), Path(directory, "config")]
-            names[:] = [name for name in names if name == "modules"]
+    # Not by os.walk, which ends in a RecursionError in a tree that is deep enough.
+    pending = [modules]
+    while pending:
+        directory = pending.pop()
+        if os.path.lexists(directory / "HEAD"):
+            found += [directory / "hooks", directory / "config"]
+            pending += [directory / "modules"]
+        else:
+            pending += _directories(directory, frozenset())
         if len(found) > 2 * _SUBMODULES_LIMIT:
             raise WorkspaceError(
                 f"{modules} holds more than {_SUBMODULES_LIMIT} submodules",

@@ -1,5 +1,6 @@
 """What the tests of whole runs share: a model server for each worker, and its journal."""
 
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,15 @@ def journal(shared_server: ModelServer) -> Journal:
     return Journal(shared_server)
 
 
+@pytest.fixture
+def free_port() -> int:
+    """A port of this machine on which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+    return port
+
+
 @dataclass(frozen=True)
 class Runner:
     """Starts runs of the real agent in one private home.
@@ -50,7 +60,7 @@ class Runner:
 
     def start(
         self,
-        server: Journal | ModelServer,
+        server: Journal | ModelServer | str,
         *arguments: str | Path,
         options: Sequence[str | Path] = (),
         env: dict[str, str] | None = None,
@@ -60,15 +70,30 @@ class Runner:
         """Run ``homeroom start`` with a model server to its end.
 
         Args:
-            server: Answers.
+            server: Answers; or only its URL.
             arguments: The agent's.
             options: homeroom's own.
             env: The whole environment, the home's own when None.
             cwd: Where; in the workspace when None.
             stdin: What is piped in.
         """
+        url = server if isinstance(server, str) else server.url
+        demo = ("--demo-server", url)
+        return self.start_plain(
+            *arguments, options=(*demo, *options), env=env, cwd=cwd, stdin=stdin
+        )
+
+    def start_plain(
+        self,
+        *arguments: str | Path,
+        options: Sequence[str | Path] = (),
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: str = "",
+    ) -> CompletedProcess[str]:
+        """Do the same without a model server: the agent would ask the vendor."""
         return run_homeroom(
-            *("start", "--demo-server", server.url, *options, "--", *arguments),
+            *("start", *options, "--", *arguments),
             env=self.home.env if env is None else env,
             cwd=cwd or self.workspace,
             stdin=stdin,

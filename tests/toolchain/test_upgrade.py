@@ -57,15 +57,15 @@ def test_a_program_that_has_moved_is_told_and_changes_nothing(
     assert snapshot(small_lock.path) == before
 
 
-@pytest.mark.network
-def test_a_version_that_is_not_there_changes_nothing(
-    online_home: PrivateHome, small_lock: LockDir
-) -> None:
-    before = snapshot(small_lock.path)
-    wanted = {"node": load(small_lock.path).node.version, SMALL: "99.99.99"}
-    with pytest.raises((TryAgainError, ToolError)):
-        upgrade(small_lock.path, wanted, online_home.env, quiet)
-    assert snapshot(small_lock.path) == before
+@pytest.mark.parametrize("answer", ["", "null", '["1.0.0", "1.0.1"]'])
+def test_what_is_not_one_version_is_refused(answer: str) -> None:
+    class Bench:
+        def npm(self, *_: object) -> str:
+            return answer
+
+    node = load().node
+    with pytest.raises(ToolError, match="no version 1"):
+        module._npm_version(Bench(), node, "x", "1")  # type: ignore[arg-type]
 
 
 def test_an_unreachable_registry_changes_nothing(

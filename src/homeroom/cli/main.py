@@ -1,16 +1,20 @@
 """The command line's entry and its one error edge."""
 
 import argparse
+import errno
+import io
 import json
 import os
 import sys
 from collections.abc import Sequence
 
 from homeroom import __version__
-from homeroom.cli import dry_run, setup, start, sweep
-from homeroom.errors import HomeroomError
+from homeroom.cli import check, dry_run, setup, start, sweep
+from homeroom.errors import HomeroomError, StorageError
 
-_COMMANDS = (setup, start, dry_run, sweep)
+_COMMANDS = (setup, start, dry_run, check, sweep)
+
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 _DESCRIPTION = """\
 Give every run of a coding agent a private, pinned, sandboxed room: its own HOME, made for
@@ -36,15 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     own, theirs = _split(words)
-    arguments = _parser().parse_args(own)
-    if theirs and not getattr(arguments, "takes_arguments", False):
-        _parser().error(f"`{arguments.command}` takes no arguments after --")
-    arguments.arguments = tuple(theirs or ())
+    _make_output_lenient()
     try:
+        arguments = _parse(own, theirs)
         status: int = arguments.handler(arguments, os.environ)
         _flush()
     except HomeroomError as error:
-        _explain(error, as_json=getattr(arguments, "json", False))
+        _explain(error, as_json="--json" in own)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -53,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_output()
         return 141
     except Exception as error:  # noqa: BLE001
+        if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
+            _say(f"error: cannot write to standard output: {error.strerror}")
+            _forget_output()
+            return StorageError.exit_code
         import traceback
 
         traceback.print_exc()
@@ -61,6 +67,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return HomeroomError.exit_code
     return status
+
+
+def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
+    try:
+        arguments = _parser().parse_args(own)
+        if theirs and not getattr(arguments, "takes_arguments", False):
+            _parser().error(f"`{arguments.command}` takes no arguments after --")
+    except SystemExit:
+        _flush()
+        raise
+    arguments.arguments = tuple(theirs or ())
+    return arguments
+
+
+def _make_output_lenient() -> None:
+    # A path or a variable may hold bytes that the terminal's encoding has no word for.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flush() -> None:
+    # Now, while a failure can still be told: at exit it would only confuse.
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _forget_output() -> None:
+    # What is still buffered goes nowhere, or the interpreter would try once more at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
@@ -102,6 +137,8 @@ def _explain(error: HomeroomError, *, as_json: bool) -> None:
 
 def _say(line: str) -> None:
     # A name may hold bytes that no encoding has; the message must come through anyway.
+    if sys.stderr is None:
+        return
     text = f"homeroom: {line}\n".encode(sys.stderr.encoding or "utf-8", "backslashreplace")
     sys.stderr.buffer.write(text)
     sys.stderr.flush()

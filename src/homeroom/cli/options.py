@@ -19,7 +19,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: The command's parser.
     """
-    parser.add_argument("agent", nargs="?", help="which agent (default: claude, or run.provider)")
+    parser.add_argument("agent", nargs="?", help="which agent (default: run.provider of your config.toml)")
     parser.add_argument(
         "-C",
         "--directory",

@@ -105,11 +105,22 @@ class Credential:
 
     def can_renew(self) -> bool:
         """Tell whether the grant holds what it takes to renew it."""
+        return self.grant() is not None
+
+    def grant(self) -> str | None:
+        """Tell a grant from others by 8 hex digits of what renews it.
+
+        Returns:
+            The digest, or None when there is nothing to renew it with.
+        """
         if self.kind != "oauth":
-            return False
+            return None
         document = json.loads(self.secret.reveal())
         inner = document.get("tokens", document)
-        return bool(inner.get("refreshToken") or inner.get("refresh_token"))
+        if not isinstance(inner, dict):
+            return None
+        renewal = inner.get("refreshToken") or inner.get("refresh_token")
+        return digest(renewal) if isinstance(renewal, str) and renewal else None
 
     def account_name(self, key: str) -> object:
         """Read what names the account; None when nothing does."""

@@ -109,6 +109,15 @@ class Provider(Protocol):
     def health_check(self, room: Room) -> str | None:
         """Tell why a seeded room would not start at the prompt; None when it would."""
 
+    def shared_surfaces(self) -> Sequence[str]:
+        """Name files of the machine that the CLI obeys in every room."""
+
+    def inherited_names(self) -> Sequence[str]:
+        """Name files that the CLI obeys in every directory above the one it works in."""
+
+    def is_at_prompt(self, screen: str) -> bool:
+        """Tell whether a terminal's text shows the CLI's own prompt, ready for a person."""
+
     # --- credentials ----------------------------------------------------------------
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:

@@ -8,7 +8,6 @@ re-verifies it, in ``docs/compat/claude.md``.
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,8 @@ _SHAPES = {
     "api-key": re.compile(r"sk-ant-(?!oat|ort)[A-Za-z0-9_-]{20,}"),
     "token": re.compile(r"sk-ant-oat[0-9]{2}-[A-Za-z0-9_-]{20,}"),
 }
+# projects/<slug>/<session>/subagents/<agent>.jsonl is the deepest.
+_TRANSCRIPT_DEPTH = 5
 _SITE = "https://claude.ai/code"
 
 
@@ -119,6 +120,23 @@ class Claude:
             if not isinstance(entry, dict) or entry.get("hasTrustDialogAccepted") is not True:
                 return f"{_STATE} does not trust {root}"
         return None
+
+    def shared_surfaces(self) -> Sequence[str]:
+        """Name what is read whatever HOME and the pins say (measured, 2.1.332)."""
+        managed = ("managed-settings.json", "managed-settings.d", "managed-mcp.json")
+        names = (*managed, "CLAUDE.md", ".claude")
+        return (
+            *(f"/etc/claude-code/{name}" for name in names),
+            "/Library/Application Support/ClaudeCode",
+        )
+
+    def inherited_names(self) -> Sequence[str]:
+        """Name what is read in every directory above the working directory."""
+        return ("CLAUDE.md", "AGENTS.md", ".claude", ".mcp.json")
+
+    def is_at_prompt(self, screen: str) -> bool:
+        """Look for the input line, which no dialog shows together with the mode below it."""
+        return bool(re.search(r"^\u276f", screen, re.MULTILINE)) and "shift+tab" in screen
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.claude`` and ``~/.claude.json``, and where variables have moved them."""
@@ -221,10 +239,8 @@ class Claude:
 
     def transcripts(self, home: Path) -> Sequence[Path]:
         """List ``projects/<slug>/*.jsonl``, the agents' below it included."""
-        found: list[Path] = []
-        for directory, _, names in os.walk(home / ".claude" / "projects"):
-            found += [home / directory / name for name in names if name.endswith(".jsonl")]
-        return sorted(found)
+        root = home / ".claude" / "projects"
+        return sorted(common.find_files(root, ".jsonl", _TRANSCRIPT_DEPTH))
 
     def locate_transcript(
         self, home: Path, workspace: Path, session: str | None = None
@@ -275,10 +291,15 @@ def _read_master(environ: Mapping[str, str], user_home: Path) -> tuple[Path, dic
     return path, common.read_user_object(path)
 
 
+def _is_moment(value: object) -> bool:
+    # Up to the year 9999 in milliseconds; JSON has numbers that no clock shows.
+    return isinstance(value, int | float) and 0 <= value < 10_000 * 366 * 86_400_000
+
+
 def _grant(grant: dict[str, Any], account: object, path: Path) -> Credential:
     expires = grant.get("expiresAt")
-    if expires is not None and not isinstance(expires, int | float):
-        raise CredentialError(f"{path}: expiresAt is not a number", common.CURE)
+    if expires is not None and not _is_moment(expires):
+        raise CredentialError(f"{path}: expiresAt is not a time", common.CURE)
     return Credential(
         kind="oauth",
         secret=Secret(json.dumps(grant)),

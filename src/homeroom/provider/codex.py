@@ -109,6 +109,18 @@ class Codex:
                 return f"{_CONFIG} does not trust {root}"
         return None
 
+    def shared_surfaces(self) -> Sequence[str]:
+        """Name the machine-wide configuration."""
+        return ("/etc/codex",)
+
+    def inherited_names(self) -> Sequence[str]:
+        """Name the instructions that are read in every directory above."""
+        return ("AGENTS.md", ".codex")
+
+    def is_at_prompt(self, screen: str) -> bool:
+        """Look for the input line, which no dialog shows together with the hint below it."""
+        return bool(re.search(r"^\s*\u203a", screen, re.MULTILINE)) and "for shortcuts" in screen
+
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.codex``, and where ``CODEX_HOME`` has moved it."""
         roots = tuple(dict.fromkeys((user_home / ".codex", _master(environ, user_home))))

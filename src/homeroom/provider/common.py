@@ -1,6 +1,7 @@
 """What adapters have in common: reading the user's store, and what an agent left."""
 
 import base64
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -177,6 +178,29 @@ def parse_lines(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(content, dict):
             yield content
+
+
+def find_files(root: Path, suffix: str, depth: int) -> list[Path]:
+    """List files of an agent's, following no symlink, no further down than agents go.
+
+    Args:
+        root: Where to look; a missing one gives none.
+        suffix: How their names end.
+        depth: How many directories to open one within another.
+    """
+    found: list[Path] = []
+    level = [] if root.is_symlink() else [root]
+    for _ in range(depth):
+        below: list[Path] = []
+        for directory in level:
+            with contextlib.suppress(OSError), os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        below.append(Path(entry.path))
+                    elif entry.name.endswith(suffix):
+                        found.append(Path(entry.path))
+        level = below
+    return found
 
 
 def newest(paths: list[Path]) -> Path | None:

@@ -41,6 +41,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         sandbox: The pid, and process group, of the sandbox.
         exit_status: What ``start`` returned.
         note: Why it failed, where it did.
+        grant: Where the room holds what renews a grant: a digest of that.
+        grant_from: The same: where the grant is from, ``store`` or ``vault/<profile>``.
         schema: The version of this layout.
     """
 
@@ -55,6 +57,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ended: float | None = None
     exit_status: int | None = None
     note: str | None = None
+    grant: str | None = None
+    grant_from: str | None = None
     schema: int = SCHEMA
 
     def moved(self, state: RunState, **changes: object) -> "Record":

@@ -111,7 +111,7 @@ def sweep(
         except (HomeroomError, OSError) as error:
             report.entries.append(Entry(str(directory), "failed", str(error)))
             continue
-        report.entries += [_sweep_leftover(path, dry_run=dry_run) for path in leftovers]
+        report.entries.extend(_sweep_leftover(path, dry_run=dry_run) for path in leftovers)
     return report
 
 

@@ -9,79 +9,84 @@
 #   MODE     "exec": become the agent; "job": stay its parent, so that it can be stopped
 #
 # Only built-in commands on the usual path, because every start pays for this; and nothing
-# that bash 3.2 lacks, because macOS has no newer one.
+# that bash 3.2 lacks, because macOS has no newer one. Its own variables begin with "hr_":
+# the agent's are set in this very shell, and must neither change them nor be changed.
 set -u
-runtime=$1 control=$2 mode=$3
+hr_runtime=$1 hr_control=$2 hr_mode=$3
 
-say() { printf '%s\n' "$1" >"$control/said"; }
+say() { printf '%s\n' "$1" >"$hr_control/said"; }
 
 refuse() {
     say "refused $1"
     exit 1
 }
 
-# Read a NUL-ended list into the array "entries". A missing list is a broken start.
+# Read a NUL-ended list into the array "hr_entries". A missing list is a broken start.
 load() {
-    entries=()
-    [ -r "$runtime/$1" ] || refuse "the list \"$1\" cannot be read"
-    while IFS= read -r -d '' entry; do entries+=("$entry"); done <"$runtime/$1"
+    hr_entries=()
+    [ -r "$hr_runtime/$1" ] || refuse "the list \"$1\" cannot be read"
+    while IFS= read -r -d '' hr_entry; do hr_entries+=("$hr_entry"); done <"$hr_runtime/$1"
 }
 
 # 1. What must not be read: the canary first, then files of the user's that hold secrets.
 load unreadable
-[ "${#entries[@]}" -gt 0 ] || refuse "there is no canary to try"
-for path in "${entries[@]}"; do
-    if { IFS= read -r -n 1 _ <"$path"; } 2>/dev/null; then refuse "it can read $path"; fi
+[ "${#hr_entries[@]}" -gt 0 ] || refuse "there is no canary to try"
+for hr_path in "${hr_entries[@]}"; do
+    if { IFS= read -r -n 1 _ <"$hr_path"; } 2>/dev/null; then refuse "it can read $hr_path"; fi
 done
 
 # 2. What must not be written.
 load unwritable
-[ "${#entries[@]}" -gt 0 ] || refuse "there is no place to try a write at"
-for path in "${entries[@]}"; do
-    if { : >"$path"; } 2>/dev/null; then
-        rm -f "$path"
-        refuse "it can write $path"
+[ "${#hr_entries[@]}" -gt 0 ] || refuse "there is no place to try a write at"
+for hr_path in "${hr_entries[@]}"; do
+    if { : >"$hr_path"; } 2>/dev/null; then
+        rm -f "$hr_path"
+        refuse "it can write $hr_path"
     fi
 done
 
 # 3. No network but the proxy's: on Linux, an own namespace with a loopback device alone.
-if [ -r /proc/net/dev ]; then
-    while IFS= read -r line; do
-        case $line in
+case $OSTYPE in
+linux*)
+    [ -r /proc/net/dev ] || refuse "its network devices cannot be seen"
+    while IFS= read -r hr_line; do
+        case $hr_line in
         *'|'* | *' lo:'* | 'lo:'*) ;;
-        *) refuse "it has a network device:${line%%:*}" ;;
+        *) refuse "it has a network device:${hr_line%%:*}" ;;
         esac
     done </proc/net/dev
-fi
+    ;;
+esac
 
 # 4. The proxy answers. srt before 0.0.79 starts the command first (17 % of first
 #    connections were refused).
-proxy=${HTTP_PROXY:-}
-if [ -n "$proxy" ]; then
-    port=${proxy##*:}
-    port=${port%%[!0-9]*}
-    tries=0
-    until { : <>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || refuse "its proxy does not answer on port $port"
+hr_proxy=${HTTP_PROXY:-}
+if [ -n "$hr_proxy" ]; then
+    hr_port=${hr_proxy##*:}
+    hr_port=${hr_port%%[!0-9]*}
+    hr_tries=0
+    until { : <>"/dev/tcp/127.0.0.1/$hr_port"; } 2>/dev/null; do
+        hr_tries=$((hr_tries + 1))
+        [ "$hr_tries" -lt 200 ] || refuse "its proxy does not answer on port $hr_port"
         sleep 0.05
     done
 fi
 
 # 5. The inner environment. It comes from a file, because a command line can be seen.
 load unset
-for name in ${entries[@]+"${entries[@]}"}; do unset "$name"; done
+for hr_name in ${hr_entries[@]+"${hr_entries[@]}"}; do unset "$hr_name"; done
 load environment
-for pair in "${entries[@]}"; do export "${pair?}"; done
+# A locale that is not installed is the agent's concern, not worth a warning of bash.
+for hr_pair in "${hr_entries[@]}"; do { export "${hr_pair?}"; } 2>/dev/null; done
 
 load workspace
-cd -- "${entries[0]}" || refuse "it cannot enter ${entries[0]}"
+cd -- "${hr_entries[0]}" || refuse "it cannot enter ${hr_entries[0]}"
 unset OLDPWD
 
 load argv
-if [ "$mode" = exec ]; then
+if [ "$hr_mode" = exec ]; then
     say "started $$"
-    exec "${entries[@]}"
+    exec "${hr_entries[@]}"
     # Reached only when there was nothing to execute.
     exit 127
 fi
@@ -91,26 +96,26 @@ fi
 # agent gets a process group of its own, with this shell as its parent, and the supervisor
 # is told when it stops.
 set -m
-"${entries[@]}" <&0 &
-agent=$!
-say "started $agent"
+"${hr_entries[@]}" <&0 &
+hr_agent=$!
+say "started $hr_agent"
 
 # Not a loop: bash leaves every loop when a job is stopped.
 follow() {
-    wait "$agent"
-    status=$?
-    local line=''
-    { IFS= read -r line <"/proc/$agent/stat"; } 2>/dev/null
-    case ${line##*) } in
+    wait "$hr_agent"
+    hr_status=$?
+    local hr_line=''
+    { IFS= read -r hr_line <"/proc/$hr_agent/stat"; } 2>/dev/null
+    case ${hr_line##*) } in
     '') return ;; # gone, and its status is known
     [Tt]*)
         say "stopped"
-        IFS= read -r _ <"$control/told"
-        kill -CONT -- "-$agent"
+        IFS= read -r _ <"$hr_control/told"
+        kill -CONT -- "-$hr_agent"
         ;;
     *) sleep 0.05 ;; # awake again, which bash has not noticed yet
     esac
     follow
 }
 follow 2>/dev/null
-exit "$status"
+exit "$hr_status"

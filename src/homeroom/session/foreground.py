@@ -76,7 +76,7 @@ class Foreground:
 
         Raises:
             OSError: It could not be started.
-            TimeoutError: Processes of the run could not be ended.
+            StateError: Processes of the run could not be ended.
         """
         modes = terminal.remember()
         control = self._instance.control

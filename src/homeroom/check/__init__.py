@@ -1,0 +1,1 @@
+"""Probes that prove, one by one, that this machine can give safe rooms."""

@@ -1,0 +1,146 @@
+"""What a probe is given, and what it answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from homeroom import config
+from homeroom.config import Config
+from homeroom.errors import ToolError
+from homeroom.paths import Paths
+from homeroom.plan import user_homes
+from homeroom.toolchain import store
+from homeroom.toolchain.store import Toolchain
+
+# "broken": the probe itself crashed or gave no answer in time, so that nothing is known.
+Verdict = Literal["ok", "warn", "fail", "skipped", "broken"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe found.
+
+    Attributes:
+        verdict: How it stands.
+        seen: What was seen, in one sentence. Never a secret.
+        cure: The command, or the page of the documentation, that mends it.
+    """
+
+    verdict: Verdict
+    seen: str
+    cure: str | None = None
+
+
+def ok(seen: str) -> Finding:
+    """All is well."""
+    return Finding("ok", seen)
+
+
+def warn(seen: str, cure: str | None = None) -> Finding:
+    """It works, and something about it should be known."""
+    return Finding("warn", seen, cure)
+
+
+def fail(seen: str, cure: str | None = None) -> Finding:
+    """It does not work, or is not safe."""
+    return Finding("fail", seen, cure)
+
+
+def skipped(why: str) -> Finding:
+    """There is nothing to look at, and why."""
+    return Finding("skipped", why)
+
+
+class Surroundings:
+    """What all probes look at, each part read at most once.
+
+    Args:
+        environ: The caller's environment.
+        paths: homeroom's directories.
+        online: Whether a probe may ask a provider's server.
+    """
+
+    def __init__(self, environ: Mapping[str, str], paths: Paths, *, online: bool = False) -> None:
+        self.environ = environ
+        self.paths = paths
+        self.online = online
+
+    @cached_property
+    def config(self) -> Config:
+        """The user's configuration.
+
+        Raises:
+            ConfigError: It cannot be read.
+        """
+        return config.load(self.paths.config_file)
+
+    @cached_property
+    def toolchain(self) -> Toolchain | None:
+        """The installed toolchain, or None."""
+        return store.find(self.paths, self.environ)
+
+    def require_toolchain(self) -> Toolchain:
+        """The installed toolchain.
+
+        Raises:
+            ToolError: There is none; another probe says so.
+        """
+        if self.toolchain is None:
+            raise ToolError("no toolchain is installed", "homeroom setup")
+        return self.toolchain
+
+    @cached_property
+    def homes(self) -> tuple[Path, ...]:
+        """The user's home directories.
+
+        Raises:
+            StateError: There is none.
+        """
+        return user_homes(self.environ)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question with a proof for an answer.
+
+    Attributes:
+        name: Group and word, as ``system.user-namespaces``.
+        title: What is asked, for people.
+        look: Answers it. It may raise a HomeroomError, which counts as a failure.
+        is_quick: Whether ``--quick`` includes it.
+        limit: How long it may take, in seconds.
+        fix: Mends what it is about, safely; None where a person must decide.
+        needs_toolchain: Whether it is skipped where none is installed.
+    """
+
+    name: str
+    title: str
+    look: Callable[[Surroundings], Finding]
+    is_quick: bool = True
+    limit: float = 10.0
+    fix: Callable[[Surroundings], str] | None = None
+    needs_toolchain: bool = False
+
+    @property
+    def group(self) -> str:
+        """The first part of the name."""
+        return self.name.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A probe's answer.
+
+    Attributes:
+        probe: The probe.
+        finding: What it found.
+        seconds: How long it took.
+        fixed: What ``--fix`` did about it, or None.
+    """
+
+    probe: Probe
+    finding: Finding
+    seconds: float
+    fixed: str | None = None

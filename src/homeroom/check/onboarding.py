@@ -1,0 +1,86 @@
+"""Probes that really start each agent at a terminal, in a throw-away room."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from homeroom import provider
+from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped
+
+_LIMIT = 25.0
+_POLL = 0.1
+_SIZE = ("-x", "120", "-y", "40")
+
+
+@contextlib.contextmanager
+def _terminal(argv: list[str], environ: Mapping[str, str], directory: Path) -> Iterator[list[str]]:
+    """Hold a program in a tmux server of its own; yield the command to speak to it with."""
+    tmux = shutil.which("tmux", path=environ.get("PATH", os.defpath)) or "tmux"
+    with tempfile.TemporaryDirectory(prefix="hr-tmux-") as scratch:
+        client = [tmux, "-S", f"{scratch}/s", "-f", "/dev/null"]
+        values = {**environ, "TERM": "xterm-256color", "TMUX_TMPDIR": scratch}
+        values.pop("TMUX", None)
+        try:
+            subprocess.run(
+                [*client, "new-session", "-d", *_SIZE, "-c", str(directory), shlex.join(argv)],
+                check=True,
+                capture_output=True,
+                env=values,
+            )
+            yield client
+        finally:
+            subprocess.run([*client, "kill-server"], check=False, capture_output=True, env=values)
+
+
+def _screen(client: list[str]) -> str | None:
+    shown = subprocess.run(
+        [*client, "capture-pane", "-p"], check=False, capture_output=True, text=True
+    )
+    return shown.stdout if shown.returncode == 0 else None
+
+
+def _reaches_prompt(name: str, around: Surroundings) -> Finding:
+    if shutil.which("tmux", path=around.environ.get("PATH", os.defpath)) is None:
+        return skipped("tmux is not installed")
+    agent = provider.get(name)
+    argv = [sys.executable, "-m", "homeroom", "start", name, "--demo"]
+    with tempfile.TemporaryDirectory(
+        prefix="homeroom-check-", dir=around.paths.temp.parent
+    ) as work:
+        begin = time.monotonic()
+        shown = ""
+        with _terminal(argv, around.environ, Path(work)) as client:
+            while time.monotonic() - begin < _LIMIT:
+                screen = _screen(client)
+                if screen is None:
+                    break
+                shown = screen
+                if agent.is_at_prompt(shown):
+                    return ok(f"at the prompt after {time.monotonic() - begin:.1f} s, no dialog")
+                time.sleep(_POLL)
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    return fail(
+        f"no prompt; the screen says: {' / '.join(lines[-3:]) or 'nothing'}",
+        f"homeroom start {name} --demo",
+    )
+
+
+PROBES = tuple(
+    Probe(
+        f"onboarding.{name}",
+        f"{name} starts at its prompt, with no dialog before it",
+        partial(_reaches_prompt, name),
+        is_quick=False,
+        limit=40.0,
+        needs_toolchain=True,
+    )
+    for name in provider.names()
+)

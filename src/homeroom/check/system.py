@@ -1,0 +1,159 @@
+"""Probes of the operating system."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
+from homeroom.toolchain.system import check_system_tools
+
+_APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+_TIMEOUT = 10.0
+_LEAST_BYTES = 200 * 1024 * 1024
+_LEAST_INODES = 10_000
+# The day this was written: a clock that shows an earlier one is wrong.
+_WRITTEN = 1_796_000_000
+
+
+def _tools(around: Surroundings) -> Finding:
+    tools = check_system_tools(around.environ)
+    if not tools:
+        return skipped("macOS brings its own sandbox")
+    return ok(", ".join(f"{tool.name} {tool.version}" for tool in tools.values()))
+
+
+def _namespaces(around: Surroundings) -> Finding:
+    if sys.platform != "linux":
+        return skipped("macOS has none and needs none")
+    bwrap = shutil.which("bwrap", path=around.environ.get("PATH", os.defpath))
+    if bwrap is None:
+        return skipped("bubblewrap is not installed")
+    result = subprocess.run(
+        [
+            bwrap,
+            "--unshare-all",
+            "--ro-bind",
+            "/",
+            "/",
+            "--proc",
+            "/proc",
+            "--",
+            "/bin/sh",
+            "-c",
+            ":",
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT,
+    )
+    if result.returncode == 0:
+        return ok("bubblewrap can make user, pid and network namespaces")
+    said = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    return fail(f"bubblewrap cannot make namespaces: {said}", _namespace_cure())
+
+
+def _namespace_cure() -> str:
+    if _read(_APPARMOR) == "1":
+        return (
+            "AppArmor restricts unprivileged user namespaces (Ubuntu 23.10 and newer): "
+            "see docs/how-to/sandbox-refused.md"
+        )
+    if _read("/proc/sys/user/max_user_namespaces") == "0":
+        return "sudo sysctl -w user.max_user_namespaces=15000"
+    if _read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
+        return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    return "see docs/how-to/sandbox-refused.md"
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _git(around: Surroundings) -> Finding:
+    return _optional(around, "git", "a commit in a room takes your name from it")
+
+
+def _tmux(around: Surroundings) -> Finding:
+    return _optional(around, "tmux", "the onboarding probe drives a terminal with it")
+
+
+def _optional(around: Surroundings, name: str, why: str) -> Finding:
+    found = shutil.which(name, path=around.environ.get("PATH", os.defpath))
+    if found is None:
+        return warn(f"{name} is not installed: {why}", f"install {name}")
+    return ok(found)
+
+
+def _disk(around: Surroundings) -> Finding:
+    seen: list[str] = []
+    for path in (around.paths.state, around.paths.data, around.paths.temp):
+        place = _existing(path)
+        status = os.statvfs(place)
+        free = status.f_bavail * status.f_frsize
+        if free < _LEAST_BYTES:
+            return fail(
+                f"{place} has only {free // 1_000_000} MB left", f"free some space in {place}"
+            )
+        if status.f_files and status.f_favail < _LEAST_INODES:
+            return fail(
+                f"{place} has only {status.f_favail} inodes left", f"remove files in {place}"
+            )
+        seen.append(f"{free / 1e9:.1f} GB at {place}")
+    return ok(", ".join(dict.fromkeys(seen)))
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _clock(_around: Surroundings) -> Finding:
+    now = time.time()
+    if now < _WRITTEN:
+        return fail(
+            f"the clock says {time.strftime('%Y-%m-%d', time.gmtime(now))}, which is in the past",
+            "set the clock: certificates and tokens are judged by it",
+        )
+    return ok(time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now)))
+
+
+def _filesystem(around: Surroundings) -> Finding:
+    """Try what a room needs where rooms are made: modes, FIFOs, locks, atomic renames."""
+    import fcntl
+
+    place = _existing(around.paths.state)
+    if not os.access(place, os.W_OK):
+        return fail(f"{place} cannot be written to", "set HOMEROOM_HOME to a place that can")
+    with tempfile.TemporaryDirectory(prefix=".homeroom-check-", dir=place) as scratch:
+        try:
+            os.mkfifo(f"{scratch}/fifo", 0o600)
+            descriptor = os.open(f"{scratch}/file", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.replace(f"{scratch}/file", f"{scratch}/other")
+        except OSError as error:
+            return fail(f"{place}: {error.strerror}", "set HOMEROOM_HOME to a local file system")
+        if os.stat(f"{scratch}/other").st_mode & 0o077:
+            return fail(f"{place} does not keep file modes", "set HOMEROOM_HOME to one that does")
+    return ok(f"{place} keeps modes, locks, FIFOs and atomic renames")
+
+
+PROBES = (
+    Probe("system.tools", "bubblewrap and socat are installed and new enough", _tools),
+    Probe("system.user-namespaces", "Unprivileged namespaces can be made", _namespaces),
+    Probe("system.git", "git is installed", _git),
+    Probe("system.tmux", "tmux is installed", _tmux),
+    Probe("system.disk", "There is room on the disk", _disk),
+    Probe("system.clock", "The clock is sane", _clock),
+    Probe("system.filesystem", "The file system has what rooms need", _filesystem),
+)
