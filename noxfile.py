@@ -25,6 +25,7 @@ LOCK = "src/homeroom/toolchain/lock"
 # package that has it on Debian and Ubuntu.
 SYSTEM = {
     "bwrap": "bubblewrap",
+    "chromium": "chromium",
     "git": "git",
     "socat": "socat",
     "tmux": "tmux",

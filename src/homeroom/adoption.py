@@ -7,18 +7,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from homeroom.config import Config
 from homeroom.credential.secret import Credential
-from homeroom.credential.vault import Vault, open_vault
+from homeroom.credential.vault import Vault, command, open_vault
 from homeroom.errors import CredentialError, HomeroomError, StateError
-from homeroom.files import explain
 from homeroom.home import RUN_ID
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.provider import Provider
 from homeroom.run import lock, record
+from homeroom.run.record import Record
 
 Tell = Callable[[str], None]
+
+
+class LostError(CredentialError):
+    """A renewed grant could be kept nowhere but in the room that it was renewed in."""
+
+
 _STORE = "store"
 _VAULT = "vault/"
 
@@ -41,26 +49,24 @@ class Places:
 
     @property
     def vault(self) -> Vault:
-        """homeroom's own master store."""
+        """The master store that homeroom keeps itself."""
         return open_vault(self.paths, self.config.vault.store)
 
 
-def marks(decided: Plan) -> dict[str, str | None]:
-    """Give what the record of a run says about the grant that its room holds.
+def marked(first: Record, decided: Plan) -> Record:
+    """Say in the record of a run which grant its room holds, if it can be renewed there.
 
     Args:
+        first: The record so far.
         decided: The run.
-
-    Returns:
-        Fields of the record; both None in a room that can renew nothing.
     """
     credential = decided.credential
     grant = credential.grant() if credential and decided.room.options.full_credentials else None
     if grant is None:
-        return {"grant": None, "grant_from": None}
+        return first
     profile = decided.chosen.profile
     origin = _STORE if profile is None else f"{_VAULT}{profile}"
-    return {"grant": grant, "grant_from": origin}
+    return msgspec.structs.replace(first, grant=grant, grant_from=origin)
 
 
 def holders(paths: Paths, grant: str, run_id: str) -> list[str]:
@@ -118,7 +124,7 @@ def take_back(
     try:
         is_written = _write_back(provider, origin, renewed, places)
     except (HomeroomError, OSError) as error:
-        raise _rescued(provider, renewed, origin, run_id, places, error) from error
+        raise _rescue(provider, renewed, origin, run_id, places, error) from error
     if is_written:
         tell(f"the agent renewed its login; the new one is in {_name(origin)}")
     else:
@@ -128,11 +134,77 @@ def take_back(
         )
 
 
+def salvage(provider: Provider, home: Path, of: Record, places: Places, tell: Tell) -> None:
+    """Do the same for a run whose supervisor died, before a sweep takes its room.
+
+    Args:
+        provider: The adapter.
+        home: The instance home.
+        of: The run's record.
+        places: Where the master stores are.
+        tell: Says a line to the user.
+
+    Raises:
+        LostError: A renewed grant could be kept nowhere: the room should stay.
+    """
+    if of.grant_from is None:
+        return
+    left = provider.collect(home)
+    if left is None or left.grant() in (None, of.grant):
+        return
+    try:
+        take_back(provider, home, of.grant_from, of.run_id, places, tell)
+    except LostError:
+        raise
+    except CredentialError as error:
+        tell(f"{error.message} ({error.hint})")
+
+
 def _write_back(provider: Provider, origin: str, renewed: Credential, places: Places) -> bool:
     vault = places.vault
-    if origin.startswith(_VAULT):
-        return vault.renew(
-            provider.name, origin.removeprefix(_VAULT), renewed, provider.is_renewal(renewed)
+    if origin == _STORE:
+        # The lock is for other runs that end now; the CLI's own is not homeroom's to take.
+        with vault.locked():
+            return provider.restore(places.environ, places.user_home, renewed)
+    return vault.renew(
+        provider.name,
+        origin.removeprefix(_VAULT),
+        renewed,
+        lambda current: renewed.supersedes(current, provider.account_key),
+    )
+
+
+def _rescue(
+    provider: Provider,
+    renewed: Credential,
+    origin: str,
+    run_id: str,
+    places: Places,
+    failure: Exception,
+) -> CredentialError:
+    """Keep what cannot go back: in a private file, which needs no keyring to be open."""
+    reason = failure.message if isinstance(failure, HomeroomError) else _reason(failure)
+    said = f"the agent renewed its login, which cannot be written to {_name(origin)}: {reason}"
+    profile = f"rescued-{run_id.removeprefix('run_')[:8]}"
+    try:
+        open_vault(places.paths, "file").put(provider.name, profile, renewed)
+    except HomeroomError as error:
+        return LostError(
+            f"{said}; nor could it be kept in homeroom's vault: {error.message}",
+            f"the old login may have stopped working: run `homeroom login {provider.name}`",
         )
-    with vault.locked():
-        return provider.restore(places.environ, places.user_home, renewed)
+    return CredentialError(
+        f"{said}; it is kept in homeroom's vault, in a file, as profile {profile}",
+        f"the old login may have stopped working: start with --profile {profile}, or log in "
+        f"again and run `{command('logout', provider.name, profile)}`",
+    )
+
+
+def _reason(failure: Exception) -> str:
+    return str(getattr(failure, "strerror", None) or type(failure).__name__)
+
+
+def _name(origin: str) -> str:
+    if origin == _STORE:
+        return "the agent's own login"
+    return f"homeroom's vault, profile {origin.removeprefix(_VAULT)}"

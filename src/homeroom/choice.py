@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -42,14 +42,14 @@ class Wish:
 
     request: Request
     provider: Provider
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     user_home: Path
     paths: Paths
     config: Config
 
     @property
     def vault(self) -> Vault:
-        """homeroom's own master store."""
+        """The master store that homeroom keeps itself."""
         return open_vault(self.paths, self.config.vault.store)
 
 
@@ -169,16 +169,26 @@ def rows(wish: Wish) -> tuple[Row, ...]:
     return tuple(found)
 
 
-def named_profile(wish: Wish) -> tuple[str, str] | None:
+def named_profile(
+    option: str | None, environ: Mapping[str, str], config: Config
+) -> tuple[str, str] | None:
     """Tell which profile the user named, and where.
+
+    Args:
+        option: What was given on the command line.
+        environ: The caller's environment.
+        config: The user's configuration.
+
+    Returns:
+        The name and the place it is from, or None.
 
     Raises:
         UsageError: That cannot be a profile's name.
     """
     named = (
-        (wish.request.profile, "--profile"),
-        (wish.environ.get(PROFILE_VARIABLE) or None, PROFILE_VARIABLE),
-        (wish.config.run.profile, "run.profile"),
+        (option, "--profile"),
+        (environ.get(PROFILE_VARIABLE) or None, PROFILE_VARIABLE),
+        (config.run.profile, "run.profile"),
     )
     for name, source in named:
         if name is not None:
@@ -192,7 +202,7 @@ def _table(wish: Wish) -> Iterator[_Place]:
     # A real credential never goes to a server that is not the vendor's.
     if wish.request.endpoint is not None:
         demo = wish.provider.demo_credential
-        yield _Place("demo", "the demo's own", lambda: _summary(demo()), demo)
+        yield _Place("demo", "the demo's own", _summed(demo), demo)
         return
     yield from _variables(wish)
     yield _named(wish)
@@ -216,7 +226,7 @@ def _flags(wish: Wish) -> Iterator[_Place]:
             )
         return Credential("api-key", Secret(value), f"the variable {name}")
 
-    yield _Place("flag", f"--api-key-env {name or 'NAME'}", lambda: _summary(take()), take)
+    yield _Place("flag", f"--api-key-env {name or 'NAME'}", _summed(take), take)
 
 
 def variables(provider: str) -> dict[str, CredentialKind]:
@@ -227,22 +237,23 @@ def variables(provider: str) -> dict[str, CredentialKind]:
 
 def _variables(wish: Wish) -> Iterator[_Place]:
     for name, kind in variables(wish.provider.name).items():
+        take = functools.partial(_variable, wish, name, kind)
+        yield _Place("environment", name, _summed(take), take)
 
-        def take(name: str = name, kind: CredentialKind = kind) -> Credential | None:
-            value = Secret(wish.environ.get(name, "").strip())
-            if not value.reveal():
-                return None
-            reason = wish.provider.check_shape(kind, value)
-            if reason is not None:
-                raise CredentialError(f"{name}: {reason}", f"correct it, or unset {name}")
-            return Credential(kind, value, f"the variable {name}")
 
-        yield _Place("environment", name, lambda take=take: _summary(take()), take)
+def _variable(wish: Wish, name: str, kind: CredentialKind) -> Credential | None:
+    value = Secret(wish.environ.get(name, "").strip())
+    if not value.reveal():
+        return None
+    reason = wish.provider.check_shape(kind, value)
+    if reason is not None:
+        raise CredentialError(f"{name}: {reason}", f"correct it, or unset {name}")
+    return Credential(kind, value, f"the variable {name}")
 
 
 def _named(wish: Wish) -> _Place:
     provider = wish.provider.name
-    named = named_profile(wish)
+    named = named_profile(wish.request.profile, wish.environ, wish.config)
     if named is None:
         source = f"--profile, {PROFILE_VARIABLE} or run.profile"
         return _Place("profile", source, lambda: None, lambda: None)
@@ -290,12 +301,18 @@ def _store(wish: Wish) -> _Place:
     return _Place(
         "store",
         f"{wish.provider.name}'s own login, in {roots[0] if roots else 'its store'}",
-        lambda: _summary(take()),
+        _summed(take),
         take,
     )
 
 
-def _summary(credential: Credential | None) -> Summary | None:
-    if credential is None:
-        return None
-    return Summary(credential.kind, credential.secret.digest(), credential.expires_at)
+def _summed(take: Callable[[], Credential | None]) -> Callable[[], Summary | None]:
+    """Make a place's ``peek`` of its ``take``, where that asks nobody."""
+
+    def peek() -> Summary | None:
+        credential = take()
+        if credential is None:
+            return None
+        return Summary(credential.kind, credential.secret.digest(), credential.expires_at)
+
+    return peek

@@ -46,8 +46,18 @@ class Instance:
 
     @property
     def runtime(self) -> Path:
-        """What the run may read and not write: settings, prelude, environment."""
+        """What the run may read and not write: prelude, environment, certificates."""
         return self.root / "runtime"
+
+    @property
+    def settings(self) -> Path:
+        """The sandbox's settings, which the run cannot read: a password may be in them."""
+        return self.root / "settings.json"
+
+    @property
+    def certificates(self) -> Path:
+        """The authorities that the run trusts, where those are not the system's alone."""
+        return self.runtime / "certificates.pem"
 
     @property
     def canary(self) -> Path:

@@ -1,17 +1,21 @@
 """A run from its allocation to its wipe: plan, launch, finish."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
 
-from homeroom import archive, home, plan, provider
+from homeroom import adoption, archive, home, plan, provider
 from homeroom.config import Config
+from homeroom.credential import vault
+from homeroom.credential.secret import Credential
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError, ToolError
 from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths
-from homeroom.plan import Plan, Request
+from homeroom.plan import Plan
 from homeroom.process import identity
 from homeroom.provider.common import apply
+from homeroom.request import Request
 from homeroom.run import lock, record, sweep
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
@@ -21,6 +25,7 @@ from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
 
 Tell = Callable[[str], None]
+BeforeWipe = Callable[[Plan], object]
 _LOCK_TRIES = 100
 _HOUR = 3600.0
 
@@ -32,6 +37,7 @@ def start(
     config: Config,
     signals: Signals,
     tell: Tell,
+    before_wipe: BeforeWipe | None = None,
 ) -> int:
     """Do a whole run, from its lock to its wipe.
 
@@ -45,6 +51,8 @@ def start(
         config: The user's configuration.
         signals: This process's signals, already collected.
         tell: Says a line to the user, on standard error.
+        before_wipe: Called with the plan when the agent has come and gone, while its room
+            is still there.
 
     Returns:
         The agent's exit status, or 128 and the signal that ended it.
@@ -63,7 +71,7 @@ def start(
             run.allocate(unwind)
             run.materialize(unwind)
             run.furnish()
-            outcome = run.hold(unwind)
+            outcome = run.hold(unwind, before_wipe)
         except BaseException as error:
             run.failure = error
             raise
@@ -114,6 +122,8 @@ class _Run:
             supervisor=os.getpid(),
             supervisor_identity=identity(os.getpid()),
         )
+        self._record = adoption.marked(self._record, decided)
+        self._injected: str | None = None
         self._saved = False
         self._status: int | None = None
         self.failure: BaseException | None = None
@@ -123,6 +133,8 @@ class _Run:
         self._signals.check()
         unwind.add(self._close_record)
         self._save(self._record)
+        # After that, so that of two runs that start at once one sees the other.
+        self._warn_of_twins()
 
     def materialize(self, unwind: Unwind) -> None:
         """Make the room."""
@@ -139,15 +151,21 @@ class _Run:
         self._signals.check()
         credential = decided.credential
         carried = decided.provider.inject(decided.room, credential) if credential else {}
+        if self._record.grant is not None:
+            self._injected = decided.provider.signature(instance.home)
         self._signals.check()
         inside = decided.inside.carrying(carried)
         Srt(decided.host).prepare(instance, decided.policy, inside)
         self._save(self._record.moved("prepared"))
         self._signals.check()
 
-    def hold(self, unwind: Unwind) -> Outcome:
+    def hold(self, unwind: Unwind, before_wipe: BeforeWipe | None) -> Outcome:
         """Start the agent, wait until it is over, and say what it left in the workspace."""
         unguarded = self._plan.room.workspace.unguarded()
+        if before_wipe is not None:
+            unwind.add(lambda: self._status is None or before_wipe(self._plan))
+        if self._record.grant_from is not None:
+            unwind.add(self._adopt)
         if self._config.run.archive == "always":
             unwind.add(self._archive)
         session = Foreground(
@@ -178,8 +196,30 @@ class _Run:
 
     def _on_start(self, pid: int) -> None:
         self._save(self._record.moved("running", sandbox=pid))
-        # The agent has it in its memory now; the file would be one more copy of a secret.
+        # They are in memory now; the files would be one more copy of a secret each.
         (self._instance.runtime / "environment").unlink(missing_ok=True)
+        self._instance.settings.unlink(missing_ok=True)
+
+    def _warn_of_twins(self) -> None:
+        """Say when another living run could renew the same grant: the first one to do so wins."""
+        if self._record.grant is None:
+            return
+        for other in adoption.holders(self._paths, self._record.grant, self._record.run_id):
+            self._tell(
+                f"{other} holds the same login in full: when one of the two renews it, the "
+                'other may be logged out; run.credentials = "access" avoids that'
+            )
+
+    def _adopt(self) -> None:
+        decided, origin = self._plan, self._record.grant_from
+        if origin is None or decided.provider.signature(self._instance.home) == self._injected:
+            return
+        wish = decided.wish
+        places = adoption.Places(wish.paths, wish.config, wish.environ, wish.user_home)
+        run_id = self._instance.run_id
+        adoption.take_back(
+            decided.provider, self._instance.home, origin, run_id, places, self._tell
+        )
 
     def _archive(self) -> None:
         credential = self._plan.credential
@@ -214,40 +254,73 @@ def _not_started(outcome: Outcome) -> HomeroomError:
 
 def _announce(decided: Plan, tell: Tell) -> None:
     """Say on standard error what the user would otherwise wonder about."""
-    credential = decided.credential
+    credential, request = decided.credential, decided.wish.request
+    if request.login is not None:
+        return
     if decided.room.endpoint is not None:
         tell("this is a demo: a model server on this machine answers, and no account is used")
     elif credential is None:
         tell(
-            "no credential found, so the room starts logged out and keeps nothing you enter; "
-            "log in with the agent itself first, or pass --api-key-env NAME"
+            "no credential is used, so the room starts logged out and keeps nothing you enter; "
+            f"run `homeroom login {decided.provider.name}`, or pass --api-key-env NAME"
         )
-    elif credential.expires_at is not None:
-        left = credential.expires_at - time.time()
-        if left <= 0:
-            tell(
-                f"the access token in {credential.source} has expired, and a room does not "
-                "renew it: start the agent once outside homeroom"
-            )
-        elif left < _HOUR:
-            tell(
-                f"the access token works for {left / 60:.0f} more minutes; a room does not renew it"
-            )
+    if request.profile is not None and decided.chosen.origin in ("flag", "environment"):
+        tell(f"{decided.chosen.source} comes first: profile {request.profile} is not used")
+    if credential is not None and not decided.room.options.full_credentials:
+        _announce_expiry(decided, credential, tell)
 
 
-def sweep_dead(paths: Paths, *, dry_run: bool = False) -> sweep.Report:
-    """Remove what dead runs left, keeping their transcripts.
+def _announce_expiry(decided: Plan, credential: Credential, tell: Tell) -> None:
+    """Say how long a room can work that has only an access token, if it is not long."""
+    left = (credential.expires_at or math.inf) - time.time()
+    if left > _HOUR:
+        return
+    cure = "start the agent once outside homeroom"
+    if decided.chosen.profile is not None:
+        name = decided.provider.name
+        cure = f"run `{vault.command('login', name, decided.chosen.profile)}` again"
+    if left <= 0:
+        tell(
+            f"the access token in {credential.source} has expired, and a room does not renew "
+            f"it: {cure}"
+        )
+    else:
+        tell(
+            f"the access token works for {left / 60:.0f} more minutes, and a room does not "
+            f"renew it: {cure} before that"
+        )
+
+
+def sweep_dead(
+    paths: Paths,
+    *,
+    dry_run: bool = False,
+    places: adoption.Places | None = None,
+    tell: Tell | None = None,
+) -> sweep.Report:
+    """Remove what dead runs left, keeping their transcripts and the logins they renewed.
 
     Args:
         paths: homeroom's directories.
         dry_run: Whether to only say what would be done.
+        places: Where the master stores are; None leaves those alone.
+        tell: Says a line to the user.
 
     Returns:
         What was done with each entry.
     """
 
     def keep(instance: home.Instance, of: Record) -> None:
-        files = provider.get(of.provider).transcripts(instance.home)
-        archive.keep(files, instance.home, paths.transcripts / of.run_id, ())
+        adapter = provider.get(of.provider)
+        if places is None or places.config.run.archive == "always":
+            left = adapter.collect(instance.home)
+            archive.keep(
+                adapter.transcripts(instance.home),
+                instance.home,
+                paths.transcripts / of.run_id,
+                left.values() if left else (),
+            )
+        if places is not None and tell is not None:
+            adoption.salvage(adapter, instance.home, of, places, tell)
 
     return sweep.sweep(paths, dry_run=dry_run, archive=keep)

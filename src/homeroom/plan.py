@@ -1,45 +1,40 @@
 """Everything that ``start`` would do, computed without doing any of it."""
 
-import contextlib
 import os
-import pwd
-import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from homeroom import choice, environment, git, home, policy, provider, workspace
+from homeroom import (
+    certificates,
+    choice,
+    environment,
+    git,
+    home,
+    provider,
+    proxy,
+    rules,
+    workspace,
+)
 from homeroom.choice import Chosen, Wish
 from homeroom.config import VARIABLE, Config
 from homeroom.credential.secret import Credential, Secret
-from homeroom.errors import ConfigError, StateError, ToolError, UsageError
+from homeroom.errors import ToolError, UsageError
 from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.process import RUN_VARIABLE
-from homeroom.provider import MasterStore, Options, Provider, Room, SeedFile
+from homeroom.provider import Options, Provider, Room, SeedFile
 from homeroom.request import Request
+from homeroom.rules import Ground
 from homeroom.sandbox import Command, Host, Inside, Mode
-from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
+from homeroom.sandbox.srt import Srt, find_programs, sandbox_path
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
 from homeroom.toolchain.system import locate_system_tools
 from homeroom.workspace import Workspace
 
-# Files that hold secrets of the user's on many machines: where they exist, the prelude
-# proves that the run cannot read them.
-_TELLTALE = (
-    ".aws/credentials",
-    ".config/gh/hosts.yml",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".ssh/id_ecdsa",
-    ".ssh/id_ed25519",
-    ".ssh/id_rsa",
-)
+__all__ = ["Plan", "Request", "make", "require_tools"]
 
 
 @dataclass(frozen=True)
@@ -93,12 +88,10 @@ class _Facts:
     paths: Paths
     config: Config
     adapter: Provider
-    homes: tuple[Path, ...]
-    master: MasterStore
+    ground: Ground
     place: Workspace
     toolchain: Toolchain
     instance: home.Instance
-    private: tuple[Path, ...]
 
 
 def make(
@@ -121,39 +114,32 @@ def make(
             cannot be used; its class tells which.
     """
     adapter = provider.get(request.agent)
-    homes = user_homes(environ)
-    master = adapter.master_store(environ, homes[0])
+    ground = rules.survey(environ, paths)
     installed = store.find(paths, environ)
     toolchain = installed or store.planned(paths, environ)
-    roots = (Path(os.path.realpath(root)) for root in master.roots)
     instance = home.instance_of(paths, run_id)
-    # What no run may see, whatever the user allows.
-    private = (paths.state, paths.data, paths.config, paths.temp, *roots)
     facts = _Facts(
         request=request,
         environ=environ,
         paths=paths,
         config=config,
         adapter=adapter,
-        homes=homes,
-        master=master,
-        private=private,
-        place=_place(request, instance, homes, private),
+        ground=ground,
+        place=_place(request, instance, ground),
         toolchain=toolchain,
         instance=instance,
     )
-    missing = [] if installed else ["the toolchain"]
-    programs = _programs(environ, missing)
-    return _decide(facts, programs, tuple(missing))
+    programs, missing = find_programs(environ)
+    return _decide(facts, programs, (*(() if installed else ("the toolchain",)), *missing))
 
 
-def _place(
-    request: Request, instance: home.Instance, homes: Iterable[Path], private: Iterable[Path]
-) -> Workspace:
+def _place(request: Request, instance: home.Instance, ground: Ground) -> Workspace:
     """Find the workspace; who logs in needs none but the room itself."""
     if request.login is not None:
         return Workspace(instance.home, instance.home, (), (instance.home,))
-    return workspace.find(request.directory, homes, private)
+    return workspace.find(
+        request.directory, ground.homes, ground.private, also_obeyed=rules.obeyed_names()
+    )
 
 
 def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...]) -> Plan:
@@ -163,12 +149,24 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     room = Room(instance.home, facts.place, tool.version, tool.path, endpoint, _options(facts))
     needs = adapter.needs(room)
     login = facts.request.login
-    rules = _policy(facts, (*needs.hosts, *(login.hosts if login else ())))
+    decided = rules.decide(
+        facts.ground,
+        facts.place,
+        instance,
+        facts.toolchain.root,
+        facts.config,
+        facts.environ,
+        hosts=(*needs.hosts, *(login.hosts if login else ())),
+    )
     wish = Wish(
-        facts.request, adapter, facts.environ, facts.homes[0], facts.paths, facts.config
+        facts.request, adapter, facts.environ, facts.ground.homes[0], facts.paths, facts.config
     )
     pinned = [tools["node"].path, tools["ripgrep"].path]
-    host = Host(facts.toolchain, programs, sandbox_path(programs, pinned))
+    # A demo stays on this machine, where no proxy and no other authority has a say.
+    outward = facts.environ if endpoint is None else {}
+    trusted = certificates.find(outward)
+    path = sandbox_path(programs, pinned)
+    host = Host(facts.toolchain, programs, path, proxy.find(outward), trusted)
     sandbox = Srt(host)
     mode: Mode = "job" if facts.request.interactive and sys.platform == "linux" else "exec"
     return Plan(
@@ -177,17 +175,22 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         instance=instance,
         toolchain=facts.toolchain,
         host=host,
-        policy=rules,
-        settings=sandbox.settings(rules),
+        policy=decided,
+        settings=sandbox.settings(decided),
         seeds=_seeds(facts, room),
         chosen=choice.choose(wish),
         wish=wish,
         inside=Inside(
             argv=tuple(adapter.command(room, facts.request.arguments)),
-            environment=_environment(facts, adapter.environment(room)),
+            environment=_environment(facts, adapter.environment(room))
+            | certificates.environment(trusted, instance.certificates),
             unset=(*sandbox.own_variables, *needs.unset),
             workspace=facts.place.directory,
-            unreadable=(instance.canary, *_telltales(facts, rules)),
+            unreadable=(
+                instance.canary,
+                instance.settings,
+                *rules.telltales(facts.ground, decided),
+            ),
             unwritable=(
                 instance.runtime / "canary",
                 facts.toolchain.root / f".canary-{instance.run_id}",
@@ -199,39 +202,6 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     )
 
 
-def user_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Tell the user's home directories, real and each once.
-
-    Args:
-        environ: The caller's environment.
-
-    Returns:
-        ``$HOME`` first, then the password file's: programs read ``~/.ssh`` of that one.
-
-    Raises:
-        StateError: There is none, or it is the file system's root.
-    """
-    found = [environ["HOME"]] if environ.get("HOME") else []
-    # A uid that the password file does not know has a HOME at most.
-    with contextlib.suppress(KeyError):
-        found.append(pwd.getpwuid(os.geteuid()).pw_dir)
-    homes = tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in found))
-    if not homes or Path("/") in homes[:1]:
-        raise StateError("HOME is not set to a directory of your own", "set HOME, then try again")
-    return tuple(path for path in homes if path != Path("/"))
-
-
-def _programs(environ: Mapping[str, str], missing: list[str]) -> dict[str, Path]:
-    names = ("bwrap", "socat") if sys.platform == "linux" else ()
-    programs: dict[str, Path] = {}
-    for name in (*names, *CALLED):
-        found = shutil.which(name, path=environ.get("PATH", os.defpath))
-        if found is None:
-            missing.append(name)
-        programs[name] = Path(os.path.abspath(found or f"/usr/bin/{name}"))
-    return programs
-
-
 def _options(facts: _Facts) -> Options:
     words = " ".join(facts.request.arguments)
     return Options(
@@ -240,46 +210,6 @@ def _options(facts: _Facts) -> Options:
         or "--dangerously-skip-permissions" in words,
         attribution=facts.config.run.attribution,
     )
-
-
-def _policy(facts: _Facts, hosts: tuple[str, ...]) -> Policy:
-    place, instance = facts.place, facts.instance
-    runtime_dir = facts.environ.get("XDG_RUNTIME_DIR", "")
-    sockets = policy.existing([Path(runtime_dir)] if os.path.isabs(runtime_dir) else [])
-    denied = (*facts.homes, *facts.private, *sockets, *_configured(facts, "deny"))
-    own = (instance.home, instance.tmp, place.root, *place.git_directories)
-    writable = policy.reduced((*own, *_configured(facts, "write")))
-    readable = (
-        instance.runtime,
-        instance.control,
-        facts.toolchain.root,
-        *_configured(facts, "read"),
-    )
-    return Policy(
-        deny_read=policy.reduced(denied),
-        allow_read=(*writable, *policy.around(readable, writable)),
-        allow_write=writable,
-        deny_write=place.guarded(),
-        hosts=tuple(dict.fromkeys((*hosts, *facts.config.network.allow))),
-    )
-
-
-def _configured(facts: _Facts, kind: Literal["read", "write", "deny"]) -> tuple[Path, ...]:
-    """Resolve the user's own paths; what would open a secret place is refused."""
-    entries: tuple[str, ...] = getattr(facts.config.files, kind)
-    resolved = policy.existing(
-        facts.homes[0] / entry[2:] if entry.startswith("~/") else Path(entry) for entry in entries
-    )
-    if kind == "deny":
-        return resolved
-    for path in resolved:
-        for other in facts.private:
-            if path.is_relative_to(other) or other.is_relative_to(path):
-                raise ConfigError(
-                    f"files.{kind}: {path} would open {other}, which no run may see",
-                    "name narrower directories",
-                )
-    return resolved
 
 
 def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Secret]:
@@ -303,21 +233,12 @@ def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:
     """Order the files of a room: the user's preferences first, so that the pins win."""
     chosen = facts.config.seed
     names = tuple(dict.fromkeys((*chosen.include, *facts.request.seed)))
-    user = facts.adapter.preferences(facts.environ, facts.homes[0], names, hooks=chosen.hooks)
+    user = facts.adapter.preferences(
+        facts.environ, facts.ground.homes[0], names, hooks=chosen.hooks
+    )
     identity = git.identity(facts.environ)
     own = [SeedFile(".gitconfig", content=identity.encode())] if identity else []
     return (*user, *facts.adapter.seed(room), *own)
-
-
-def _telltales(facts: _Facts, rules: Policy) -> list[Path]:
-    """Name existing files with secrets that the policy keeps from the run."""
-    listed = (user / name for user in facts.homes for name in _TELLTALE)
-    found: list[Path] = []
-    for path in (*facts.master.secrets, *listed):
-        real = Path(os.path.realpath(path))
-        if real.is_file() and os.access(real, os.R_OK) and not rules.is_readable(real):
-            found.append(real)
-    return list(dict.fromkeys(found))
 
 
 def require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> None:

@@ -1,6 +1,7 @@
 """Writing an adapter's files into a room."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,12 +37,51 @@ def merge(path: Path, patch: Mapping[str, Any]) -> None:
 
 def _merge_json(path: Path, text: str, patch: Mapping[str, Any]) -> str:
     try:
-        current = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{path} is not valid JSON: {_reason(error)}") from None
-    if not isinstance(current, dict):
-        raise StorageError(f"{path} does not hold a JSON object")
-    return json.dumps(merged(current, patch), indent=2)
+        current = parse_object(text) if text else {}
+    except ValueError as error:
+        raise StorageError(f"{path} is not valid JSON: {error}") from None
+    # Sorted, so that a room is the same to the byte whatever was written first.
+    return json.dumps(merged(current, patch), indent=2, sort_keys=True)
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Parse a JSON object, and refuse what two readers could take for two things.
+
+    Args:
+        text: The document.
+
+    Returns:
+        The object.
+
+    Raises:
+        ValueError: It is not valid, is no object, holds a key twice, or a number that JSON
+            has not. What it says may be shown: nothing of the content is in it.
+    """
+    try:
+        content = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(error.msg) from None
+    if not isinstance(content, dict):
+        raise ValueError("it does not hold an object")
+    return content
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key stands in it twice")
+    return content
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("it holds a number that is none")
+    return number
 
 
 def _merge_toml(path: Path, text: str, patch: Mapping[str, Any]) -> str:

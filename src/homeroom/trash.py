@@ -83,10 +83,9 @@ def leftovers(trash_directories: Iterable[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for trash in trash_directories:
-        try:
-            for directory in (trash.parent, trash):
-                check_private_dir(directory)
-        except FileNotFoundError:
+        if not os.path.lexists(trash):
             continue
+        for directory in (trash.parent, trash):
+            check_private_dir(directory)
         found += [trash / name for name in sorted(os.listdir(trash))]
     return found

@@ -51,12 +51,14 @@ class Workspace:
         git_directories: What a commit writes to: the repository, for a worktree or a
             submodule also the part of the main repository that is its own.
         trust_roots: Directories whose trust the agent may ask for.
+        obeyed: Names in the work tree that other tools execute or obey.
     """
 
     directory: Path
     root: Path
     git_directories: tuple[Path, ...] = ()
     trust_roots: tuple[Path, ...] = ()
+    obeyed: tuple[str, ...] = OBEYED
 
     def guarded(self) -> tuple[Path, ...]:
         """Name what a run may read but never write, though it lies in the workspace.
@@ -66,8 +68,8 @@ class Workspace:
             hooks and configuration, editor and shell settings. Missing ones cannot be
             denied without making them: bwrap would leave a stub in the workspace.
         """
-        found = [self.root / name for name in OBEYED]
-        found += _nested(self.root)
+        found = [self.root / name for name in self.obeyed]
+        found += _nested(self.root, self.obeyed)
         for directory in self.git_directories:
             # The .git of a worktree or a submodule is a file, which names the repository.
             found += [directory] if directory.is_file() else []
@@ -79,19 +81,26 @@ class Workspace:
 
     def unguarded(self) -> tuple[Path, ...]:
         """Name the obeyed files that do not exist, so that a run could make them."""
-        candidates = [self.root / name for name in OBEYED]
+        candidates = [self.root / name for name in self.obeyed]
         for directory in self.git_directories:
             candidates += [directory / name for name in _GIT_OBEYED if directory.is_dir()]
         return tuple(path for path in candidates if not os.path.lexists(path))
 
 
-def find(directory: Path, homes: Iterable[Path], private: Iterable[Path]) -> Workspace:
+def find(
+    directory: Path,
+    homes: Iterable[Path],
+    private: Iterable[Path],
+    *,
+    also_obeyed: Iterable[str] = (),
+) -> Workspace:
     """Look at a directory that a run shall work in, and refuse an unsafe one.
 
     Args:
         directory: As the user gave it.
         homes: The user's home directories (the environment's, the password file's).
         private: Directories that no workspace may touch: homeroom's own.
+        also_obeyed: Names in a work tree that are obeyed besides those of ``OBEYED``.
 
     Returns:
         The workspace, with every path resolved.
@@ -126,15 +135,16 @@ def find(directory: Path, homes: Iterable[Path], private: Iterable[Path]) -> Wor
     private = [Path(os.path.realpath(path)) for path in private]
     _refuse_wide(real, homes)
     _refuse_private(real, private)
+    obeyed = (*OBEYED, *also_obeyed)
     top = _work_tree_top(real, homes)
     if top is None:
-        return Workspace(real, real, (), (real,))
+        return Workspace(real, real, (), (real,), obeyed)
     _refuse_private(top, private)
     git_directories = _git_directories(top)
     if any(_is_out_of_bounds(path, homes, private) for path in git_directories):
         git_directories = ()
     roots = dict.fromkeys([real, top, *(_main_tree(path) for path in git_directories[1:])])
-    return Workspace(real, top, git_directories, tuple(root for root in roots if root))
+    return Workspace(real, top, git_directories, tuple(root for root in roots if root), obeyed)
 
 
 def _refuse_wide(real: Path, homes: list[Path]) -> None:
@@ -240,14 +250,14 @@ def _read_link(path: Path, prefix: str) -> str | None:
     return text.removeprefix(prefix) if text.startswith(prefix) and "\0" not in text else None
 
 
-def _nested(root: Path) -> list[Path]:
+def _nested(root: Path, obeyed: tuple[str, ...]) -> list[Path]:
     """Look for the same names in the directories just below, as srt does below its own."""
     found: list[Path] = []
     level = [root]
     for _ in range(_NESTED_DEPTH):
         level = [child for parent in level for child in _directories(parent)]
         for directory in level[:_NESTED_LIMIT]:
-            found += [path for name in OBEYED if os.path.lexists(path := directory / name)]
+            found += [path for name in obeyed if os.path.lexists(path := directory / name)]
             if (directory / ".git").is_dir():
                 found += [directory / ".git" / name for name in _GIT_OBEYED]
     return found

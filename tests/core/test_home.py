@@ -48,9 +48,7 @@ def test_a_run_id_is_of_the_documented_shape_and_never_the_same() -> None:
 @given(text=st.text(max_size=40) | st.from_regex(r"run_[0-9a-f]{32}[\s\S]?"))
 def test_only_a_run_id_names_a_place(text: str) -> None:
     paths = locate({"HOMEROOM_HOME": "/nowhere"})
-    is_id = (
-        len(text) == 36 and text.startswith("run_") and set(text[4:]) <= set("0123456789abcdef")
-    )
+    is_id = len(text) == 36 and text.startswith("run_") and set(text[4:]) <= set("0123456789abcdef")
     if is_id:
         assert instance_of(paths, text).root == paths.instances / text
     else:
@@ -189,7 +187,7 @@ def test_a_tree_with_no_mark_of_its_own_is_left_alone(
     assert snapshot(instance.root) == before
 
 
-def test_a_mark_behind_a_symlink_is_none(paths: Paths, instance: Instance) -> None:
+def test_a_mark_behind_a_symlink_is_none(instance: Instance) -> None:
     materialize(instance)
     os.rename(instance.root / MARK, instance.root / "elsewhere")
     (instance.root / MARK).symlink_to("elsewhere")

@@ -151,4 +151,7 @@ def test_only_what_exists_is_kept_and_by_its_real_name(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "dangling").symlink_to("nowhere")
     names = ("link", "dangling", "missing", "real")
-    assert existing(tmp_path / name for name in names) == (Path(os.path.realpath(tmp_path / "real")),) * 2
+    assert (
+        existing(tmp_path / name for name in names)
+        == (Path(os.path.realpath(tmp_path / "real")),) * 2
+    )

@@ -32,8 +32,8 @@ def test_everything_an_agent_can_make_is_removed(tmp_path: Path, outside: Path) 
     tree = tmp_path / "tree"
     tree.mkdir()
     raw = os.fsencode(tree)
-    for name in (b"new\nline", b"\xff\xfe", b"-rf", b"*", b"n" * 255, " ü".encode()):
-        with open(os.path.join(raw, name), "wb"):
+    for odd in (b"new\nline", b"\xff\xfe", b"-rf", b"*", b"n" * 255, " ü".encode()):
+        with open(os.path.join(raw, odd), "wb"):
             pass
     (tree / "to-file").symlink_to(outside / "file")
     (tree / "to-directory").symlink_to(outside)

@@ -1,5 +1,7 @@
 """What was done is undone in reverse, all of it, and the first error is the one that is seen."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from homeroom.unwind import Unwind
 
 
-class Failure(Exception):
+class Failure(Exception):  # noqa: N818 - an error in any case
     pass
 
 
@@ -31,14 +33,17 @@ def test_every_step_is_undone_in_reverse_and_the_first_error_wins(
             raised.append(failure(str(number)))
             raise raised[-1]
 
+    def launch(first: BaseException | None) -> None:
+        with Unwind(reported.append) as unwind:
+            for number, failure in enumerate(steps):
+                unwind.add(partial(undo, number, failure))
+            if first is not None:
+                raise first
+
     seen: BaseException | None = None
     first = led("led here") if led is not None else None
     try:
-        with Unwind(reported.append) as unwind:
-            for number, failure in enumerate(steps):
-                unwind.add(lambda number=number, failure=failure: undo(number, failure))  # type: ignore[misc]
-            if first is not None:
-                raise first
+        launch(first)
     except BaseException as error:  # noqa: BLE001
         seen = error
     assert done == list(reversed(range(len(steps))))
@@ -64,8 +69,12 @@ def test_a_report_that_nobody_can_hear_keeps_no_step_from_being_done() -> None:
     def deaf(_error: BaseException) -> None:
         raise BrokenPipeError
 
-    with pytest.raises(Failure, match="the first"), Unwind(deaf) as unwind:
-        unwind.add(lambda: done.append("undone"))
-        unwind.add(fail)
-        raise Failure("the first")
+    def launch() -> None:
+        with Unwind(deaf) as unwind:
+            unwind.add(lambda: done.append("undone"))
+            unwind.add(fail)
+            raise Failure("the first")
+
+    with pytest.raises(Failure, match="the first"):
+        launch()
     assert done == ["undone"]

@@ -1,7 +1,10 @@
 """What the tests of whole runs share: a model server for each worker, and its journal."""
 
 import socket
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -10,13 +13,22 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.support.cli import run_homeroom
+from tests.support import patched
+from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls, model_server, says
 from tests.support.runs import Journal, assert_nothing_left
 
 ANSWER = "All is well in here."
 # Said in a prompt, it makes the agent run the prompt's first line in its shell.
 TOUCH = "make the file"
+
+
+def wait_until(condition: Callable[[], object], timeout: float = 20) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"not so after {timeout:g} s"
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +40,14 @@ def shared_server(toolchain: Toolchain) -> Iterator[ModelServer]:
         says(ANSWER),
     ]
     with model_server(toolchain, fixtures, "--journal-max", "0") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def slow_server(toolchain: Toolchain) -> Iterator[ModelServer]:
+    """A server for each worker, whose answer takes far longer than any test waits."""
+    options = ("--latency", "500", "--journal-max", "0")
+    with model_server(toolchain, [says("slow " * 2000)], *options) as server:
         yield server
 
 
@@ -98,6 +118,42 @@ class Runner:
             cwd=cwd or self.workspace,
             stdin=stdin,
         )
+
+
+    def start_patched(
+        self, moment: str, event: str, server: Journal | ModelServer, *arguments: str
+    ) -> CompletedProcess[str]:
+        """Do as ``start``, with something that goes wrong at one moment (``tests.support.patched``)."""
+        return subprocess.run(
+            self.patched_argv(moment, event, server, *arguments),
+            env=self.home.env,
+            cwd=self.workspace,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def popen(
+        self, server: Journal | ModelServer, *arguments: str, cwd: Path | None = None
+    ) -> "subprocess.Popen[str]":
+        """Begin a run, and leave it to the test to end it."""
+        return subprocess.Popen(
+            homeroom_argv("start", "--demo-server", server.url, "--", *arguments),
+            env=self.home.env,
+            cwd=cwd or self.workspace,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def patched_argv(
+        self, moment: str, event: str, server: Journal | ModelServer, *arguments: str
+    ) -> list[str]:
+        script = (sys.executable, patched.__file__, moment, event)
+        return [*script, "start", "--demo-server", server.url, "--", *arguments]
 
 
 @pytest.fixture

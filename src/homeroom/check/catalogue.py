@@ -6,6 +6,17 @@ from homeroom.check import credentials, leaks, onboarding, sandbox, state, syste
 from homeroom.check.model import Probe
 from homeroom.errors import UsageError
 
+# What each group asks, for people.
+GROUPS = {
+    "system": "Does the operating system bring what rooms need?",
+    "toolchain": "Are the pinned tools what they should be?",
+    "sandbox": "Does the sandbox keep what it promises?",
+    "onboarding": "Does each agent start at its prompt?",
+    "credentials": "Are the credentials there, and private?",
+    "state": "Is what homeroom keeps in order?",
+    "leaks": "What reaches into every room?",
+}
+
 
 def probes() -> tuple[Probe, ...]:
     """List every probe."""
@@ -38,15 +49,11 @@ def select(
         UsageError: A word names no probe and no group.
     """
     for word in (*only, *skip):
-        if not any(_is_named(probe, word) for probe in all_probes):
+        if not any(probe.is_called(word) for probe in all_probes):
             raise UsageError(f"there is no probe or group {word!r}", "homeroom check --list")
     return [
         probe
         for probe in all_probes
-        if (any(_is_named(probe, word) for word in only) if only else not quick or probe.is_quick)
-        and not any(_is_named(probe, word) for word in skip)
+        if (any(probe.is_called(word) for word in only) if only else not quick or probe.is_quick)
+        and not any(probe.is_called(word) for word in skip)
     ]
-
-
-def _is_named(probe: Probe, word: str) -> bool:
-    return probe.name == word or probe.name.startswith(f"{word}.")

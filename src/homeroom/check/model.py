@@ -1,5 +1,8 @@
 """What a probe is given, and what it answers."""
 
+import os
+import shutil
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +13,7 @@ from homeroom import config
 from homeroom.config import Config
 from homeroom.errors import ToolError
 from homeroom.paths import Paths
-from homeroom.plan import user_homes
+from homeroom.rules import user_homes
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
 
@@ -60,12 +63,36 @@ class Surroundings:
         environ: The caller's environment.
         paths: homeroom's directories.
         online: Whether a probe may ask a provider's server.
+        directory: Where a room would work; the process's own when None.
+        root: The file system's root: another one in tests.
+
+    Attributes:
+        stopping: Set when the answers are no longer wanted; what waits must look at it.
     """
 
-    def __init__(self, environ: Mapping[str, str], paths: Paths, *, online: bool = False) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        paths: Paths,
+        *,
+        online: bool = False,
+        directory: Path | None = None,
+        root: Path = Path("/"),
+    ) -> None:
         self.environ = environ
         self.paths = paths
         self.online = online
+        self.directory = directory or Path.cwd()
+        self.root = root
+        self.stopping = threading.Event()
+
+    def machine(self, path: str) -> Path:
+        """Find a file of the machine below the root."""
+        return self.root / path.lstrip("/")
+
+    def program(self, name: str) -> str | None:
+        """Find a program on the caller's PATH."""
+        return shutil.which(name, path=self.environ.get("PATH", os.defpath))
 
     @cached_property
     def config(self) -> Config:
@@ -112,7 +139,8 @@ class Probe:
         is_quick: Whether ``--quick`` includes it.
         limit: How long it may take, in seconds.
         fix: Mends what it is about, safely; None where a person must decide.
-        needs_toolchain: Whether it is skipped where none is installed.
+        needs: Probes, or groups, that must not have failed: what they are about would show
+            here as well, and is told once. They count as far as they are asked at all.
     """
 
     name: str
@@ -121,12 +149,16 @@ class Probe:
     is_quick: bool = True
     limit: float = 10.0
     fix: Callable[[Surroundings], str] | None = None
-    needs_toolchain: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def group(self) -> str:
         """The first part of the name."""
         return self.name.partition(".")[0]
+
+    def is_called(self, word: str) -> bool:
+        """Tell whether a word is the probe's name, or the beginning of it up to a dot."""
+        return self.name == word or self.name.startswith(f"{word}.")
 
 
 @dataclass(frozen=True)
@@ -138,9 +170,11 @@ class Result:
         finding: What it found.
         seconds: How long it took.
         fixed: What ``--fix`` did about it, or None.
+        blocked_by: The probe whose failure kept this one from being asked, or None.
     """
 
     probe: Probe
     finding: Finding
     seconds: float
     fixed: str | None = None
+    blocked_by: str | None = None

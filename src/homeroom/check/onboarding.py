@@ -12,10 +12,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from homeroom import provider
+from homeroom.check import sandbox
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped
+from homeroom.files import ensure_private_dir
 
 _LIMIT = 25.0
+_PATIENCE = 10.0
 _POLL = 0.1
 _SIZE = ("-x", "120", "-y", "40")
 
@@ -37,7 +42,22 @@ def _terminal(argv: list[str], environ: Mapping[str, str], directory: Path) -> I
             )
             yield client
         finally:
+            held = _held(client)
             subprocess.run([*client, "kill-server"], check=False, capture_output=True, env=values)
+            # It is told by SIGHUP, and wipes its room before it goes.
+            psutil.wait_procs(held, _PATIENCE)
+
+
+def _held(client: list[str]) -> list[psutil.Process]:
+    listed = subprocess.run(
+        [*client, "list-panes", "-F", "#{pane_pid}"], check=False, capture_output=True, text=True
+    )
+    found: list[psutil.Process] = []
+    for pid in listed.stdout.split():
+        with contextlib.suppress(psutil.Error):
+            leader = psutil.Process(int(pid))
+            found += [leader, *leader.children(recursive=True)]
+    return found
 
 
 def _screen(client: list[str]) -> str | None:
@@ -48,8 +68,10 @@ def _screen(client: list[str]) -> str | None:
 
 
 def _reaches_prompt(name: str, around: Surroundings) -> Finding:
-    if shutil.which("tmux", path=around.environ.get("PATH", os.defpath)) is None:
+    if around.program("tmux") is None:
         return skipped("tmux is not installed")
+    around.require_toolchain()
+    ensure_private_dir(around.paths.state)
     agent = provider.get(name)
     argv = [sys.executable, "-m", "homeroom", "start", name, "--demo"]
     with tempfile.TemporaryDirectory(
@@ -58,7 +80,7 @@ def _reaches_prompt(name: str, around: Surroundings) -> Finding:
         begin = time.monotonic()
         shown = ""
         with _terminal(argv, around.environ, Path(work)) as client:
-            while time.monotonic() - begin < _LIMIT:
+            while time.monotonic() - begin < _LIMIT and not around.stopping.is_set():
                 screen = _screen(client)
                 if screen is None:
                     break
@@ -80,7 +102,7 @@ PROBES = tuple(
         partial(_reaches_prompt, name),
         is_quick=False,
         limit=40.0,
-        needs_toolchain=True,
+        needs=("sandbox", *sandbox.NEEDS),
     )
     for name in provider.names()
 )

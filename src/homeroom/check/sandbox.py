@@ -1,9 +1,8 @@
 """Probes of the sandbox: by trying it, under the very rules that ``start`` would use."""
 
-import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,10 +11,10 @@ from homeroom import home, plan, provider
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped
 from homeroom.files import ensure_private_dir
 from homeroom.home import Instance
-from homeroom.plan import Request
 from homeroom.policy import Policy
-from homeroom.sandbox import behaviours
-from homeroom.sandbox.behaviours import BEHAVIOURS, Behaviour, Bench
+from homeroom.request import Request
+from homeroom.sandbox import Host, Sandbox, behaviours
+from homeroom.sandbox.behaviours import BEHAVIOURS, SECRETS, Behaviour, Bench
 from homeroom.sandbox.srt import Srt
 from homeroom.toolchain.system import locate_system_tools
 
@@ -26,13 +25,21 @@ _SECRETS = {
     "read.cloud-keys": (".aws/credentials", ".config/gcloud/credentials.db", ".kube/config"),
     "read.tokens": (".netrc", ".git-credentials", ".config/gh/hosts.yml", ".npmrc", ".pypirc"),
 }
-_CLASSES = (
-    Behaviour("read.ssh", "SSH keys cannot be read", "refused"),
-    Behaviour("read.cloud-keys", "Cloud credentials cannot be read", "refused"),
-    Behaviour("read.tokens", "Stored tokens cannot be read", "refused"),
-    Behaviour("read.master-store", "The agents' own credentials cannot be read", "refused"),
-    Behaviour("read.vault", "homeroom's vault cannot be read", "refused"),
-    Behaviour("read.state", "homeroom's records cannot be read", "refused"),
+# Without it nothing else can be tried.
+_FIRST = "command.starts"
+# What must be right before a trial can say anything about the sandbox.
+NEEDS = (
+    "system.home",
+    "system.tools",
+    "system.user-namespaces",
+    "system.disk",
+    "system.filesystem",
+    "system.network-settings",
+    "toolchain.installed",
+    "toolchain.hashes",
+    "toolchain.runs",
+    "state.configuration",
+    "state.permissions",
 )
 
 
@@ -41,20 +48,28 @@ class _Observation:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[int, Mapping[str, str]] = {}
+        self._made: dict[int, Mapping[str, str] | Exception] = {}
 
     def of(self, around: Surroundings) -> Mapping[str, str]:
         with self._lock:
             if id(around) not in self._made:
-                self._made[id(around)] = _observe(around)
-            return self._made[id(around)]
+                try:
+                    self._made[id(around)] = _observe(around)
+                except Exception as error:  # noqa: BLE001 - raised again for each that asks
+                    self._made[id(around)] = error
+            made = self._made[id(around)]
+        if isinstance(made, Exception):
+            raise made
+        return made
 
 
 def _observe(around: Surroundings) -> Mapping[str, str]:
+    around.require_toolchain()
+    locate_system_tools(around.environ)
     ensure_private_dir(around.paths.state)
     with tempfile.TemporaryDirectory(prefix="homeroom-check-", dir=_outside(around)) as name:
         scratch = Path(name)
-        return behaviours.observe(_bench(around, scratch), scratch)
+        return behaviours.observe(bench(around, scratch), scratch)
 
 
 def _outside(around: Surroundings) -> Path:
@@ -62,7 +77,15 @@ def _outside(around: Surroundings) -> Path:
     return around.paths.temp.parent
 
 
-def _bench(around: Surroundings, scratch: Path) -> Bench:
+def bench(around: Surroundings, scratch: Path, adapter: Callable[[Host], Sandbox] = Srt) -> Bench:
+    """Make what the behaviours are tried with: the very rules that a start would have.
+
+    Args:
+        around: The machine; its toolchain must be installed.
+        scratch: An empty directory outside of what the rules deny.
+        adapter: Makes the sandbox.
+    """
+
     def decide(instance: Instance, workspace: Path) -> plan.Plan:
         request = Request(provider.DEFAULT, directory=workspace, use_credentials=False)
         return plan.make(request, around.environ, around.paths, around.config, instance.run_id)
@@ -74,7 +97,7 @@ def _bench(around: Surroundings, scratch: Path) -> Bench:
     workspace.mkdir()
     decided = decide(home.instance_of(around.paths, home.new_run_id()), workspace)
     return Bench(
-        sandbox=Srt(decided.host),
+        sandbox=adapter(decided.host),
         paths=around.paths,
         node=decided.toolchain.tools["node"].path,
         rules=rules,
@@ -93,7 +116,7 @@ def _secrets(around: Surroundings) -> dict[str, Path]:
         for agent in provider.names()
         for path in provider.get(agent).master_store(around.environ, around.homes[0]).secrets
     ]
-    candidates["read.vault"] = sorted((around.paths.state / "vault").rglob("*.json"))
+    candidates["read.vault"] = sorted((around.paths.state / "vault").rglob("*"))
     candidates["read.state"] = sorted(around.paths.runs.glob("run_*.json"))[:1]
     candidates["read.user-home"] = [
         path for user in around.homes for path in sorted(user.iterdir())[:200]
@@ -114,11 +137,10 @@ def _is_full(path: Path) -> bool:
 
 
 def _look(behaviour: Behaviour, observation: _Observation, around: Surroundings) -> Finding:
-    if shutil.which("git", path=around.environ.get("PATH")) is None:
+    if around.program("git") is None:
         return skipped("git is not installed, and the trial's workspace is a repository")
-    locate_system_tools(around.environ)
     seen = observation.of(around)
-    if behaviour.name.startswith("read.") and behaviour.name not in seen and "trial" not in seen:
+    if behaviour.name not in seen and seen["command.starts"] == "open":
         return skipped("there is no such file on this machine")
     difference = behaviours.difference(behaviour, seen)
     return fail(difference, _CURE) if difference else ok(f"{behaviour.expected}, as it must be")
@@ -127,6 +149,7 @@ def _look(behaviour: Behaviour, observation: _Observation, around: Surroundings)
 def probes() -> tuple[Probe, ...]:
     """Give a probe for each behaviour; one call's probes share one observation."""
     observation = _Observation()
+    first = f"sandbox.{_FIRST}"
     return tuple(
         Probe(
             f"sandbox.{behaviour.name}",
@@ -134,7 +157,7 @@ def probes() -> tuple[Probe, ...]:
             partial(_look, behaviour, observation),
             is_quick=False,
             limit=40.0,
-            needs_toolchain=True,
+            needs=NEEDS if behaviour.name == _FIRST else (first,),
         )
-        for behaviour in (*BEHAVIOURS, *_CLASSES)
+        for behaviour in (*BEHAVIOURS, *SECRETS)
     )

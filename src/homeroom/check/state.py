@@ -2,9 +2,10 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
-from homeroom import home, launch, trash
+from homeroom import adoption, home, launch, trash
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
 from homeroom.errors import StateError
 from homeroom.run import lock, record, sweep
@@ -12,23 +13,29 @@ from homeroom.run import lock, record, sweep
 _SWEEP = "homeroom sweep"
 
 
-def _permissions(around: Surroundings) -> Finding:
+def _configuration(around: Surroundings) -> Finding:
+    """Read config.toml; what is wrong in it is raised, with its place."""
+    _ = around.config
+    file = around.paths.config_file
+    return ok(f"{file} is understood" if file.exists() else f"there is no {file}: defaults")
+
+
+def _directories(around: Surroundings) -> tuple[Path, ...]:
     paths = around.paths
+    own = (paths.state, paths.instances, paths.runs, paths.transcripts, paths.trash, paths.temp)
+    vault = paths.state / "vault"
+    return (*own, vault, vault / "files", paths.data, paths.toolchains)
+
+
+def _permissions(around: Surroundings) -> Finding:
     wrong: list[str] = []
-    for path in (
-        paths.state,
-        paths.instances,
-        paths.runs,
-        paths.transcripts,
-        paths.trash,
-        paths.temp,
-    ):
+    for path in _directories(around):
         try:
             status = os.lstat(path)
         except FileNotFoundError:
             continue
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            return fail(f"{path} is not a directory of yours", "move it out of the way")
+            return fail(f"{path} is not a directory of yours", f"move {path} out of the way")
         if status.st_mode & 0o077:
             wrong.append(str(path))
     if wrong:
@@ -37,16 +44,8 @@ def _permissions(around: Surroundings) -> Finding:
 
 
 def _tighten(around: Surroundings) -> str:
-    paths = around.paths
     done: list[str] = []
-    for path in (
-        paths.state,
-        paths.instances,
-        paths.runs,
-        paths.transcripts,
-        paths.trash,
-        paths.temp,
-    ):
+    for path in _directories(around):
         descriptor = _open_directory(path)
         if descriptor is None:
             continue
@@ -66,27 +65,43 @@ def _open_directory(path: Path) -> int | None:
         return None
 
 
+def _runs(around: Surroundings) -> Iterator[tuple[home.Instance, bool]]:
+    """Yield each run that a sweep knows of, and whether it would take it."""
+    for entry in sweep.sweep(around.paths, dry_run=True).entries:
+        if home.RUN_ID.fullmatch(entry.name):
+            yield home.instance_of(around.paths, entry.name), entry.verdict == "would remove"
+
+
+def _has_tree(instance: home.Instance) -> bool:
+    return os.path.lexists(instance.root) or os.path.lexists(instance.temp)
+
+
 def _orphans(around: Surroundings) -> Finding:
-    report = sweep.sweep(around.paths, dry_run=True)
-    dead = report.count("would remove")
-    alive = sum(entry.reason == "it is alive" for entry in report.entries)
+    runs = list(_runs(around))
+    dead = sum(is_dead and _has_tree(instance) for instance, is_dead in runs)
+    alive = sum(lock.is_held(around.paths.runs / f"{instance.run_id}.lock") for instance, _ in runs)
     if dead:
-        return warn(f"{dead} leftovers of dead runs, {alive} runs alive", _SWEEP)
-    return ok(f"no leftovers, {alive} runs alive")
+        return warn(f"{dead} rooms of dead runs are left; {alive} runs are alive", _SWEEP)
+    return ok(f"none; {alive} runs are alive")
 
 
 def _sweep(around: Surroundings) -> str:
-    report = launch.sweep_dead(around.paths)
-    return f"removed {report.count('removed')}, failed on {report.count('failed')}"
+    masters = adoption.Places(around.paths, around.config, around.environ, around.homes[0])
+    report = launch.sweep_dead(around.paths, places=masters)
+    return f"swept: {report.count('removed')} removed, {report.count('failed')} failed"
 
 
 def _locks(around: Surroundings) -> Finding:
+    """Look for a lock that nobody holds; one beside a room is the room's matter."""
     if not around.paths.runs.is_dir():
         return skipped("no run has been started yet")
     stale = [
         path.name
         for path in sorted(around.paths.runs.glob("run_*.lock"))
-        if not lock.is_held(path) and lock.age(path) > sweep.YOUNGEST
+        if home.RUN_ID.fullmatch(path.stem)
+        and not _has_tree(home.instance_of(around.paths, path.stem))
+        and not lock.is_held(path)
+        and lock.age(path) > sweep.YOUNGEST
     ]
     if stale:
         return warn(f"{len(stale)} locks that nobody holds, {stale[0]} for one", _SWEEP)
@@ -108,6 +123,20 @@ def _records(around: Surroundings) -> Finding:
             f"{len(damaged)} records cannot be read, {damaged[0]} for one", f"rm {damaged[0]}"
         )
     return ok(f"{len(files)} records")
+
+
+def _open_records(around: Surroundings) -> Finding:
+    """Look for a run that its record calls alive, of which nothing else is left."""
+    dead = [
+        instance.run_id
+        for instance, is_dead in _runs(around)
+        if is_dead
+        and not _has_tree(instance)
+        and not os.path.lexists(around.paths.runs / f"{instance.run_id}.lock")
+    ]
+    if dead:
+        return warn(f"{len(dead)} dead runs are recorded as alive, {dead[0]} for one", _SWEEP)
+    return ok("every run that has ended is recorded as ended")
 
 
 def _trash(around: Surroundings) -> Finding:
@@ -138,11 +167,50 @@ def _is_ours(around: Surroundings, name: str) -> bool:
     return home.is_marked(home.instance_of(around.paths, name))
 
 
+def _use(around: Surroundings) -> Finding:
+    paths = around.paths
+    parts = {
+        "toolchains": paths.toolchains,
+        "rooms": paths.instances,
+        "transcripts": paths.transcripts,
+        "trash": paths.trash,
+    }
+    sizes = {name: _size(path) for name, path in parts.items()}
+    said = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in sizes.items())
+    current = around.toolchain.root if around.toolchain else None
+    older = [
+        path for path in sorted(paths.toolchains.glob("*")) if path.is_dir() and path != current
+    ]
+    if current and current.parent == paths.toolchains and older:
+        said += f"; {len(older)} toolchains are of other pins, {older[0]} for one"
+    return ok(said)
+
+
+def _size(tree: Path) -> int:
+    return sum(
+        os.lstat(os.path.join(parent, name)).st_blocks * 512
+        for parent, _, names in os.walk(tree)
+        for name in names
+        if os.path.lexists(os.path.join(parent, name))
+    )
+
+
+_PRIVATE = ("state.permissions",)
+
 PROBES = (
+    Probe("state.configuration", "The configuration is understood", _configuration),
     Probe("state.permissions", "The directories are private", _permissions, fix=_tighten),
-    Probe("state.orphans", "No room of a dead run is left", _orphans, fix=_sweep),
-    Probe("state.locks", "No lock is stale", _locks, fix=_sweep),
-    Probe("state.records", "Every record can be read", _records),
-    Probe("state.trash", "The trash is empty", _trash, fix=_sweep),
-    Probe("state.foreign", "Nothing foreign lies among the rooms", _marks),
+    Probe("state.orphans", "No room of a dead run is left", _orphans, fix=_sweep, needs=_PRIVATE),
+    Probe("state.locks", "No lock is stale", _locks, fix=_sweep, needs=_PRIVATE),
+    Probe("state.records", "Every record can be read", _records, needs=_PRIVATE),
+    Probe(
+        "state.open-records",
+        "No dead run is recorded as alive",
+        _open_records,
+        fix=_sweep,
+        needs=_PRIVATE,
+    ),
+    Probe("state.trash", "The trash is empty", _trash, fix=_sweep, needs=_PRIVATE),
+    Probe("state.foreign", "Nothing foreign lies among the rooms", _marks, needs=_PRIVATE),
+    Probe("state.use", "What homeroom keeps has a size", _use, is_quick=False),
 )

@@ -1,13 +1,13 @@
 """Probes of the operating system."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from homeroom import certificates, proxy
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
 from homeroom.toolchain.system import check_system_tools
 
@@ -29,9 +29,9 @@ def _tools(around: Surroundings) -> Finding:
 def _namespaces(around: Surroundings) -> Finding:
     if sys.platform != "linux":
         return skipped("macOS has none and needs none")
-    bwrap = shutil.which("bwrap", path=around.environ.get("PATH", os.defpath))
+    bwrap = around.program("bwrap")
     if bwrap is None:
-        return skipped("bubblewrap is not installed")
+        return fail("bubblewrap is not installed", "homeroom check --only system.tools")
     result = subprocess.run(
         [
             bwrap,
@@ -55,25 +55,26 @@ def _namespaces(around: Surroundings) -> Finding:
     if result.returncode == 0:
         return ok("bubblewrap can make user, pid and network namespaces")
     said = (result.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    return fail(f"bubblewrap cannot make namespaces: {said}", _namespace_cure())
+    return fail(f"bubblewrap cannot make namespaces: {said}", _namespace_cure(around))
 
 
-def _namespace_cure() -> str:
-    if _read(_APPARMOR) == "1":
+def _namespace_cure(around: Surroundings) -> str:
+    """Look for what forbids it: the kernel's own word is EPERM for all of them."""
+    if _read(around.machine(_APPARMOR)) == "1":
         return (
             "AppArmor restricts unprivileged user namespaces (Ubuntu 23.10 and newer): "
             "see docs/how-to/sandbox-refused.md"
         )
-    if _read("/proc/sys/user/max_user_namespaces") == "0":
+    if _read(around.machine("/proc/sys/user/max_user_namespaces")) == "0":
         return "sudo sysctl -w user.max_user_namespaces=15000"
-    if _read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
+    if _read(around.machine("/proc/sys/kernel/unprivileged_userns_clone")) == "0":
         return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
     return "see docs/how-to/sandbox-refused.md"
 
 
-def _read(path: str) -> str | None:
+def _read(path: Path) -> str | None:
     try:
-        return Path(path).read_text().strip()
+        return path.read_text().strip()
     except OSError:
         return None
 
@@ -87,9 +88,9 @@ def _tmux(around: Surroundings) -> Finding:
 
 
 def _optional(around: Surroundings, name: str, why: str) -> Finding:
-    found = shutil.which(name, path=around.environ.get("PATH", os.defpath))
+    found = around.program(name)
     if found is None:
-        return warn(f"{name} is not installed: {why}", f"install {name}")
+        return warn(f"{name} is not installed: {why}", f"install {name} with your package manager")
     return ok(found)
 
 
@@ -148,12 +149,41 @@ def _filesystem(around: Surroundings) -> Finding:
     return ok(f"{place} keeps modes, locks, FIFOs and atomic renames")
 
 
+def _home(around: Surroundings) -> Finding:
+    homes = around.homes
+    for place in homes[:1]:
+        if not place.is_dir():
+            return fail(f"HOME is {place}, which is no directory", "set HOME to your own directory")
+        if os.stat(place).st_uid != os.geteuid():
+            return warn(f"HOME is {place}, which is another user's", "set HOME to your own")
+    return ok(", ".join(str(place) for place in homes))
+
+
+def _network(around: Surroundings) -> Finding:
+    """Read what leads out of here: a proxy, an authority of one's own; wrong ones are raised."""
+    upstream, bundle = proxy.find(around.environ), certificates.find(around.environ)
+    seen = [f"the proxy {upstream.https}"] if upstream else []
+    seen += ["certificates of your own"] if bundle else []
+    return ok(f"by {' and '.join(seen)}" if seen else "straight out, by the system's certificates")
+
+
+_TOOLS = ("system.tools",)
+
 PROBES = (
+    Probe("system.home", "HOME is a directory of yours", _home),
     Probe("system.tools", "bubblewrap and socat are installed and new enough", _tools),
-    Probe("system.user-namespaces", "Unprivileged namespaces can be made", _namespaces),
+    Probe(
+        "system.user-namespaces", "Unprivileged namespaces can be made", _namespaces, needs=_TOOLS
+    ),
+    Probe("system.network-settings", "The settings for proxies are understood", _network),
     Probe("system.git", "git is installed", _git),
     Probe("system.tmux", "tmux is installed", _tmux),
     Probe("system.disk", "There is room on the disk", _disk),
     Probe("system.clock", "The clock is sane", _clock),
-    Probe("system.filesystem", "The file system has what rooms need", _filesystem),
+    Probe(
+        "system.filesystem",
+        "The file system has what rooms need",
+        _filesystem,
+        needs=("system.disk",),
+    ),
 )

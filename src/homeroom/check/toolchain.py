@@ -1,17 +1,17 @@
 """Probes of the pinned tools."""
 
-import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from homeroom import provider
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, warn
-from homeroom.toolchain import pins, store
+from homeroom.toolchain import health, pins, store
 from homeroom.toolchain.store import Tool
 
 _SETUP = "homeroom setup"
@@ -27,40 +27,54 @@ def _installed(around: Surroundings) -> Finding:
         tool = around.toolchain.tools.get(name)
         if tool is None or tool.version != version:
             return fail(f"{name} {version} is pinned, and not what is installed", _SETUP)
+    for damage in health.damages(around.toolchain, thorough=False):
+        return fail(damage, _again(around))
     return ok(f"{len(around.toolchain.tools)} tools in {around.toolchain.root}")
 
 
 def _hashes(around: Surroundings) -> Finding:
-    tools = around.require_toolchain().tools
-    for tool in tools.values():
-        try:
-            with open(tool.path, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            return fail(f"{tool.path}: {error.strerror}", _reinstall(around))
-        if tool.hash != f"sha256:{found}":
-            return fail(f"{tool.path} is not the file that was installed", _reinstall(around))
+    tools = around.require_toolchain().tools.values()
+    with ThreadPoolExecutor() as pool:
+        changed = [
+            tool
+            for tool, found in zip(
+                tools, pool.map(health.hash_file, [tool.path for tool in tools]), strict=True
+            )
+            if found != tool.hash
+        ]
+    if changed:
+        return fail(f"{changed[0].path} is not the file that was installed", _again(around))
     return ok(f"{len(tools)} files are as they were installed")
 
 
-def _reinstall(around: Surroundings) -> str:
-    return f"rm -rf {around.require_toolchain().root} && {_SETUP}"
+def _again(around: Surroundings) -> str:
+    if store.override(around.environ):
+        return f"make the toolchain that {store.TOOLCHAIN_VARIABLE} names again, or unset that"
+    return f"{_SETUP} --verify"
 
 
 def _runs(around: Surroundings) -> Finding:
     tools = around.require_toolchain().tools
-    node = tools["node"]
-    for name in (*_agents(), "node", "ripgrep"):
-        said = _output([str(tools[name].path), "--version"])
+    asked = [*_agents(), "node", "ripgrep"]
+    with ThreadPoolExecutor() as pool:
+        answers = pool.map(_output, [[str(tools[name].path), "--version"] for name in asked])
+    for name, said in zip(asked, answers, strict=True):
+        # ripgrep's own version is another one than that of the package it comes in.
         wanted = tools[name].version if name != "ripgrep" else "ripgrep"
         if wanted not in said:
-            return fail(f"{name} says {said.strip()[:60]!r}, not {wanted}", _reinstall(around))
-    package = tools["srt"].path.parent.parent / "package.json"
+            return fail(f"{name} says {said.strip()[:60]!r}, not {wanted}", _again(around))
     # srt --version lied until 0.0.77: its package file does not.
-    version = msgspec.json.decode(package.read_bytes()).get("version")
+    version = _package(tools["srt"]).get("version")
     if version != tools["srt"].version:
-        return fail(f"srt's package file says {version}, not {tools['srt'].version}", _SETUP)
-    return ok(f"each runs and says its version, on Node.js {node.version}")
+        return fail(f"srt's package says {version}, not {tools['srt'].version}", _again(around))
+    return ok(f"each runs and says its version, on Node.js {tools['node'].version}")
+
+
+def _package(tool: Tool) -> dict[str, Any]:
+    described: dict[str, Any] = msgspec.json.decode(
+        (tool.path.parent.parent / "package.json").read_bytes(), type=dict[str, Any]
+    )
+    return described
 
 
 def _output(argv: list[str]) -> str:
@@ -82,8 +96,7 @@ def _output(argv: list[str]) -> str:
 
 def _engines(around: Surroundings) -> Finding:
     tools = around.require_toolchain().tools
-    package = tools["srt"].path.parent.parent / "package.json"
-    engines = msgspec.json.decode(package.read_bytes()).get("engines", {}).get("node", "")
+    engines = _package(tools["srt"]).get("engines", {}).get("node", "")
     floor = _numbers(engines.removeprefix(">="))
     if _numbers(tools["node"].version) < floor:
         return fail(f"Node.js {tools['node'].version} is older than srt asks: {engines}", _SETUP)
@@ -107,7 +120,7 @@ def _shadows(around: Surroundings) -> Finding:
 
 
 def _on_path(around: Surroundings, name: str) -> Path | None:
-    found = shutil.which(name, path=around.environ.get("PATH", os.defpath))
+    found = around.program(name)
     if found is None:
         return None
     tools = around.toolchain.tools.values() if around.toolchain else ()
@@ -119,6 +132,8 @@ def _real(tool: Tool) -> str:
     return os.path.realpath(tool.path)
 
 
+_INSTALLED = ("toolchain.installed",)
+
 PROBES = (
     Probe("toolchain.installed", "Every pinned tool is installed", _installed),
     Probe(
@@ -127,7 +142,7 @@ PROBES = (
         _hashes,
         is_quick=False,
         limit=60.0,
-        needs_toolchain=True,
+        needs=_INSTALLED,
     ),
     Probe(
         "toolchain.runs",
@@ -135,8 +150,8 @@ PROBES = (
         _runs,
         is_quick=False,
         limit=60.0,
-        needs_toolchain=True,
+        needs=("toolchain.hashes", *_INSTALLED, "system.disk"),
     ),
-    Probe("toolchain.engines", "Node.js is new enough for srt", _engines, needs_toolchain=True),
-    Probe("toolchain.shadows", "No other copy is on PATH", _shadows),
+    Probe("toolchain.engines", "Node.js is new enough for srt", _engines, needs=_INSTALLED),
+    Probe("toolchain.shadows", "No other copy is on PATH", _shadows, needs=_INSTALLED),
 )

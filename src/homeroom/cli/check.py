@@ -5,7 +5,9 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from homeroom import __version__
 
 if TYPE_CHECKING:
     from homeroom.check.model import Result
@@ -65,6 +67,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import paths
     from homeroom.check import catalogue, runner
     from homeroom.check.model import Surroundings
+    from homeroom.toolchain.interrupt import Interrupted, interruptible
 
     chosen = catalogue.select(
         catalogue.probes(), only=arguments.only, skip=arguments.skip, quick=arguments.quick
@@ -75,10 +78,15 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return 0
     around = Surroundings(environ, paths.locate(environ), online=arguments.online)
     progress = _Progress(len(chosen), shown=sys.stderr.isatty())
-    results = runner.run(chosen, around, progress)
-    progress.clear()
-    if arguments.fix:
-        results = runner.fix(results, around)
+    try:
+        with interruptible():
+            results = runner.run(chosen, around, progress)
+            if arguments.fix:
+                results = runner.fix(results, around)
+    except Interrupted as interrupted:
+        return 128 + interrupted.number
+    finally:
+        progress.clear()
     _report(arguments, results)
     return runner.exit_status(results)
 
@@ -133,10 +141,21 @@ def as_document(results: Sequence["Result"], status: int) -> dict[str, Any]:
         results: What the probes found.
         status: The exit status.
     """
+    import platform
+    from datetime import UTC, datetime
+
+    from homeroom.check import catalogue
+
     verdicts = [result.finding.verdict for result in results]
+    groups = dict.fromkeys(result.probe.group for result in results)
     return {
         "schema": 1,
+        "command": "check",
+        "version": __version__,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
         "exit_status": status,
+        "groups": [{"name": name, "title": catalogue.GROUPS[name]} for name in groups],
         "counts": {verdict: verdicts.count(verdict) for verdict in _MARKS},  # type: ignore[arg-type]
         "probes": [
             {
@@ -144,14 +163,33 @@ def as_document(results: Sequence["Result"], status: int) -> dict[str, Any]:
                 "group": result.probe.group,
                 "title": result.probe.title,
                 "verdict": result.finding.verdict,
-                "seen": result.finding.seen,
-                "cure": result.finding.cure,
+                "seen": _plain(result.finding.seen),
+                "cure": _plain(result.finding.cure),
                 "seconds": round(result.seconds, 3),
-                "fixed": result.fixed,
+                "fixed": _plain(result.fixed),
             }
             for result in results
         ],
     }
+
+
+@overload
+def _plain(text: str) -> str: ...
+@overload
+def _plain(text: None) -> None: ...
+def _plain(text: str | None) -> str | None:
+    """Spell what would move a terminal's cursor, hide words, or spoil XML.
+
+    What a probe has seen holds names of files and words of programs, which may be hostile.
+    """
+    if text is None:
+        return None
+    return "".join(
+        character
+        if character.isprintable() or character in "\n\t"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from homeroom import __version__
-from homeroom.cli import check, dry_run, setup, start, sweep
+from homeroom.cli import check, dry_run, login, logout, setup, start, sweep
 from homeroom.errors import HomeroomError, StorageError
 
-_COMMANDS = (setup, start, dry_run, check, sweep)
+_COMMANDS = (setup, login, logout, start, dry_run, check, sweep)
 
-_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _DESCRIPTION = """\
 Give every run of a coding agent a private, pinned, sandboxed room: its own HOME, made for

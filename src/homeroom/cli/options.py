@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from homeroom.config import Config
-    from homeroom.plan import Request
+    from homeroom.request import Request
 
 # What a dry run shows in place of the address that the demo's server will get.
 UNKNOWN_ENDPOINT = "http://127.0.0.1:0"
@@ -19,7 +19,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: The command's parser.
     """
-    parser.add_argument("agent", nargs="?", help="which agent (default: run.provider of your config.toml)")
+    parser.add_argument(
+        "agent", nargs="?", help="which agent (default: run.provider of your config.toml)"
+    )
     parser.add_argument(
         "-C",
         "--directory",
@@ -38,11 +40,16 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the same with a model server that runs already, at http://127.0.0.1:PORT",
     )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="use this login of homeroom's vault (see `homeroom login --help`)",
+    )
     credentials = parser.add_mutually_exclusive_group()
     credentials.add_argument(
         "--api-key-env",
         metavar="NAME",
-        help="use the API key in this variable, not the agent's own login",
+        help="use the API key in this variable, whatever login there is",
     )
     credentials.add_argument(
         "--no-credentials",
@@ -84,7 +91,7 @@ def request(
     """
     from homeroom import provider
     from homeroom.errors import UsageError
-    from homeroom.plan import Request
+    from homeroom.request import Request
     from homeroom.session import terminal
 
     given = arguments.demo_server
@@ -100,6 +107,7 @@ def request(
         use_credentials=not arguments.no_credentials,
         inherit=tuple(arguments.env),
         seed=tuple(arguments.seed),
+        profile=arguments.profile,
         endpoint=given or endpoint,
         interactive=terminal.is_interactive(),
     )

@@ -3,6 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from homeroom import choice
+from homeroom.cli import sources_view
 from homeroom.credential.secret import Secret
 
 if TYPE_CHECKING:
@@ -50,7 +52,9 @@ def document(plan: "Plan") -> dict[str, Any]:
             name: str(value) for name, value in sorted(plan.inside.environment.items())
         },
         "credential": _credential(plan),
+        "credential_sources": sources_view.document(choice.rows(plan.wish)),
         "seeds": _seeds(plan),
+        "certificates": _certificates(plan),
         "settings": json.loads(plan.settings),
         "proof": {
             "unreadable": [str(path) for path in plan.inside.unreadable],
@@ -72,10 +76,18 @@ def _credential(plan: "Plan") -> dict[str, Any] | None:
     secret: Secret = credential.secret
     return {
         "kind": credential.kind,
+        "origin": plan.chosen.origin,
         "source": credential.source,
         "digest": secret.digest(),
         "expires_at": credential.expires_at,
     }
+
+
+def _certificates(plan: "Plan") -> dict[str, Any] | None:
+    bundle = plan.host.certificates
+    if bundle is None:
+        return None
+    return {"count": bundle.count, "sources": list(bundle.sources)}
 
 
 def _seeds(plan: "Plan") -> list[dict[str, Any]]:
@@ -110,8 +122,12 @@ def text(document: dict[str, Any]) -> str:
         content = seed.get("text") or json.dumps(seed.get("keys"), indent=2)
         lines += [f"  seeded {seed['path']}", *_indented(content)]
     lines += ["", "Credential", f"  {_credential_line(document['credential'])}"]
+    lines += [f"    {line}" for line in sources_view.lines(document["credential_sources"])]
     lines += ["", "Environment of the agent"]
     lines += [f"  {name}={value}" for name, value in document["environment"].items()]
+    if document["certificates"]:
+        lines += ["", f"Certificate authorities ({document['certificates']['count']})"]
+        lines += [f"  {source}" for source in document["certificates"]["sources"]]
     lines += ["", "Sandbox settings", *_indented(json.dumps(document["settings"], indent=2))]
     lines += ["", "Proven before the agent starts"]
     lines += [f"  cannot read  {path}" for path in document["proof"]["unreadable"]]

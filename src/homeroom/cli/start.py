@@ -9,6 +9,7 @@ from homeroom.cli import options
 
 if TYPE_CHECKING:
     from homeroom import paths
+    from homeroom.config import Config
 
 _EPILOG = """\
 examples:
@@ -17,6 +18,7 @@ examples:
   homeroom start --demo -- -p 'hello'     the same with a model server of your own machine
   homeroom start -C ~/src/app --env DATABASE_URL
   homeroom start --api-key-env MY_KEY     use the API key in $MY_KEY
+  homeroom start --profile work           use that login of `homeroom login --profile work`
 
 What comes after -- is the agent's. Its exit status is returned; homeroom's own failures
 use 65 to 78 (docs/reference/exit-codes.md). homeroom itself writes to stderr only."""
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     with Signals() as signals:
-        _sweep(places)
+        _sweep(places, settings, environ)
         signals.check()
         if not arguments.demo or arguments.demo_server:
             request = options.request(arguments, settings)
@@ -84,14 +86,15 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
             return launch.start(request, environ, places, settings, signals, _tell)
 
 
-def _sweep(places: "paths.Paths") -> None:
+def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]) -> None:
     """Remove what dead runs left, now and then; a failure is told and hinders no start."""
-    from homeroom import launch
+    from homeroom import adoption, launch, rules
     from homeroom.run import sweep
 
     if not places.state.exists() or not sweep.is_due(places):
         return
-    for entry in launch.sweep_dead(places).entries:
+    masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
+    for entry in launch.sweep_dead(places, places=masters, tell=_tell).entries:
         if entry.verdict in ("removed", "failed"):
             _tell(f"sweep: {entry.verdict} {entry.name}: {entry.reason}")
 

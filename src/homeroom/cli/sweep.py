@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -40,9 +41,12 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     Returns:
         0, or 1 when something could not be removed.
     """
-    from homeroom import launch, paths
+    from homeroom import adoption, config, launch, paths, rules
 
-    report = launch.sweep_dead(paths.locate(environ), dry_run=arguments.dry_run)
+    places = paths.locate(environ)
+    settings = config.load(places.config_file)
+    masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
+    report = launch.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=_tell)
     failed = report.count("failed")
     if arguments.json:
         entries = [asdict(entry) for entry in report.entries]
@@ -53,3 +57,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if not report.entries:
         print("nothing to sweep")
     return 1 if failed else 0
+
+
+def _tell(line: str) -> None:
+    print(f"homeroom: {line}", file=sys.stderr, flush=True)

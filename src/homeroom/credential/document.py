@@ -69,9 +69,7 @@ def decode(text: str, name: str, source: str, cure: str) -> Credential:
     is_sound = document.schema == SCHEMA and document.secret and _fits(document)
     if not is_sound or (expires_at is not None and not math.isfinite(expires_at)):
         raise damaged
-    return Credential(
-        document.kind, Secret(document.secret), source, document.account, expires_at
-    )
+    return Credential(document.kind, Secret(document.secret), source, document.account, expires_at)
 
 
 def _fits(document: _Document) -> bool:

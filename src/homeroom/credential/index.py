@@ -14,7 +14,6 @@ from homeroom.credential.secret import CredentialKind
 from homeroom.errors import CredentialError, StorageError, TryAgainError
 from homeroom.files import PRIVATE_FILE, ensure_private_dir, explain, read_regular, replace_private
 
-SCHEMA = 1
 _LIMIT = 4 * 1024 * 1024
 _PATIENCE = 30.0
 _POLL = 0.05
@@ -50,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class _Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    schema: Literal[1] = SCHEMA
+    schema: Literal[1] = 1
     entries: tuple[Entry, ...] = ()
 
 

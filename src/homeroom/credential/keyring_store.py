@@ -41,15 +41,11 @@ class KeyringStore:
         Raises:
             CredentialError: The keyring is locked, hangs, fails or is not there.
         """
-        return self._call(
-            lambda backend: backend.get_password(SERVICE, f"{provider}/{profile}")
-        )
+        return self._call(lambda backend: backend.get_password(SERVICE, f"{provider}/{profile}"))
 
     def write(self, provider: str, profile: str, document: str) -> None:
         """Write an entry; raises as ``read`` does."""
-        self._call(
-            lambda backend: backend.set_password(SERVICE, f"{provider}/{profile}", document)
-        )
+        self._call(lambda backend: backend.set_password(SERVICE, f"{provider}/{profile}", document))
 
     def remove(self, provider: str, profile: str) -> bool:
         """Remove an entry; raises as ``read`` does.
@@ -135,7 +131,8 @@ def _explained(error: object) -> CredentialError:
 
     if isinstance(error, errors.KeyringLocked):
         return CredentialError(
-            "the keyring is locked", f"unlock it in your desktop session, then try again; {_OTHERWISE}"
+            "the keyring is locked",
+            f"unlock it in your desktop session, then try again; {_OTHERWISE}",
         )
     if isinstance(error, ImportError | AttributeError | ValueError | TypeError):
         return CredentialError(

@@ -1,5 +1,6 @@
 """homeroom's own master store: credentials by provider and profile."""
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -96,6 +97,15 @@ class Vault:
         source = f"homeroom's vault ({entry.store}), profile {profile}"
         return document.decode(text, name, source, cure)
 
+    def locked(self) -> contextlib.AbstractContextManager[None]:
+        """Keep every other homeroom from changing a master store meanwhile.
+
+        Raises:
+            StateError: The vault's directory cannot be used.
+            TryAgainError: Another homeroom has been at it for too long.
+        """
+        return self._index.locked()
+
     def destination(self) -> tuple[StoreName, str | None]:
         """Tell where a new entry would go.
 
@@ -119,6 +129,15 @@ class Vault:
             )
         return "file", reason
 
+    def wake(self, store: StoreName, provider: str, profile: str) -> None:
+        """Have a store answer, so that a locked one says so before somebody logs in.
+
+        Raises:
+            CredentialError: It is locked, hangs or fails.
+            StateError: Its directory is open to others.
+        """
+        self._store(store).read(provider, profile)
+
     def put(self, provider: str, profile: str, credential: Credential) -> Entry:
         """Keep a credential, in the place of an older one.
 
@@ -131,7 +150,7 @@ class Vault:
             StorageError: The operating system refused, a full disk for one.
         """
         destination, _ = self.destination()
-        with self._index.locked():
+        with self.locked():
             return self._put(provider, profile, credential, destination)
 
     def renew(
@@ -155,7 +174,7 @@ class Vault:
         Raises:
             HomeroomError: As ``get`` and ``put``; the old one is still there.
         """
-        with self._index.locked():
+        with self.locked():
             entry = self.find(provider, profile)
             current = self.get(provider, profile)
             if entry is None or current is None or not is_better(current):
@@ -213,7 +232,7 @@ class Vault:
         """
         if self.find(provider, profile) is None:
             return False
-        with self._index.locked():
+        with self.locked():
             entry = self.find(provider, profile)
             if entry is None:
                 return False

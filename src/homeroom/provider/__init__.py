@@ -22,6 +22,7 @@ from homeroom.provider.values import (
     Room,
     SeedFile,
     SlashCommand,
+    Surfaces,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "Room",
     "SeedFile",
     "SlashCommand",
+    "Surfaces",
     "get",
     "names",
 ]
@@ -63,6 +65,10 @@ class Provider(Protocol):
     @property
     def tool(self) -> str:
         """The name of its CLI in the toolchain."""
+
+    @property
+    def account_key(self) -> str:
+        """Which key of a credential's ``account`` document names the account."""
 
     # --- the room -----------------------------------------------------------------
 
@@ -109,11 +115,8 @@ class Provider(Protocol):
     def health_check(self, room: Room) -> str | None:
         """Tell why a seeded room would not start at the prompt; None when it would."""
 
-    def shared_surfaces(self) -> Sequence[str]:
-        """Name files of the machine that the CLI obeys in every room."""
-
-    def inherited_names(self) -> Sequence[str]:
-        """Name files that the CLI obeys in every directory above the one it works in."""
+    def surfaces(self) -> Surfaces:
+        """Name the files outside of the room's home that the CLI obeys."""
 
     def is_at_prompt(self, screen: str) -> bool:
         """Tell whether a terminal's text shows the CLI's own prompt, ready for a person."""

@@ -7,6 +7,7 @@ re-verifies it, in ``docs/compat/claude.md``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,15 @@ from homeroom.credential.secret import Credential, Secret, digest
 from homeroom.errors import CredentialError
 from homeroom.provider import claude_transcript, common
 from homeroom.provider.claude_preferences import preferences
-from homeroom.provider.values import DeepLink, LoginWay, MasterStore, Needs, Room, SeedFile
+from homeroom.provider.values import (
+    DeepLink,
+    LoginWay,
+    MasterStore,
+    Needs,
+    Room,
+    SeedFile,
+    Surfaces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 _STATE = ".claude/.claude.json"
 _SETTINGS = ".claude/settings.json"
 _CREDENTIALS = ".claude/.credentials.json"
+_PROJECTS = ".claude/projects"
 # Claude Code remembers an approved API key by its last 20 characters.
 _KEY_TAIL = 20
 _TOKEN_HOSTS = ("platform.claude.com:443", "console.anthropic.com:443")
@@ -45,6 +55,7 @@ class Claude:
 
     name = "claude"
     tool = "claude"
+    account_key = "accountUuid"
 
     def environment(self, room: Room) -> Mapping[str, str]:
         """Pin the configuration directory; switch off updates and calls that no turn needs.
@@ -111,7 +122,7 @@ class Claude:
 
     def health_check(self, room: Room) -> str | None:
         """Look for the answers to the dialogs, and for a credential file's mode."""
-        state = common.read_room_object(room.home / _STATE)
+        state = common.read_room_object(room.home, _STATE)
         if state.get("hasCompletedOnboarding") is not True:
             return f"{_STATE} does not say that onboarding is done"
         projects = state.get("projects")
@@ -121,18 +132,19 @@ class Claude:
                 return f"{_STATE} does not trust {root}"
         return None
 
-    def shared_surfaces(self) -> Sequence[str]:
+    def surfaces(self) -> Surfaces:
         """Name what is read whatever HOME and the pins say (measured, 2.1.332)."""
         managed = ("managed-settings.json", "managed-settings.d", "managed-mcp.json")
         names = (*managed, "CLAUDE.md", ".claude")
-        return (
-            *(f"/etc/claude-code/{name}" for name in names),
-            "/Library/Application Support/ClaudeCode",
+        return Surfaces(
+            machine=(
+                *(f"/etc/claude-code/{name}" for name in names),
+                "/Library/Application Support/ClaudeCode",
+            ),
+            inherited=("CLAUDE.md", "AGENTS.md", ".claude", ".mcp.json"),
+            # A project's settings hold hooks.
+            obeyed=(".claude/settings.json", ".claude/settings.local.json"),
         )
-
-    def inherited_names(self) -> Sequence[str]:
-        """Name what is read in every directory above the working directory."""
-        return ("CLAUDE.md", "AGENTS.md", ".claude", ".mcp.json")
 
     def is_at_prompt(self, screen: str) -> bool:
         """Look for the input line, which no dialog shows together with the mode below it."""
@@ -183,24 +195,25 @@ class Claude:
 
     def signature(self, home: Path) -> str | None:
         """Digest the grant in ``.credentials.json``, whatever else the file holds."""
-        grant = common.read_room_object(home / _CREDENTIALS).get("claudeAiOauth")
-        if not isinstance(grant, dict) or not grant.get("accessToken"):
+        found = self.collect(home)
+        if found is None:
             return None
-        return digest(json.dumps(grant, sort_keys=True))
+        return digest(json.dumps(json.loads(found.secret.reveal()), sort_keys=True))
 
     def collect(self, home: Path) -> Credential | None:
         """Read the grant that the CLI left; blanked tokens are none."""
-        path = home / _CREDENTIALS
-        grant = common.read_room_object(path).get("claudeAiOauth")
+        grant = common.read_room_object(home, _CREDENTIALS).get("claudeAiOauth")
         if not isinstance(grant, dict) or not grant.get("accessToken"):
             return None
-        account = common.read_room_object(home / _STATE).get("oauthAccount")
-        return _grant(grant, account, path)
+        account = common.read_room_object(home, _STATE).get("oauthAccount")
+        with contextlib.suppress(CredentialError):
+            return _grant(grant, account, home / _CREDENTIALS)
+        return None
 
     def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
         """Replace the grant in ``.credentials.json`` by a newer one of the same account."""
         current = self.discover(environ, user_home)
-        if current is None or not renewed.supersedes(current, "accountUuid"):
+        if current is None or not renewed.supersedes(current, self.account_key):
             return False
         path, document = _read_master(environ, user_home)
         grant = json.loads(renewed.secret.reveal())
@@ -239,15 +252,15 @@ class Claude:
 
     def transcripts(self, home: Path) -> Sequence[Path]:
         """List ``projects/<slug>/*.jsonl``, the agents' below it included."""
-        root = home / ".claude" / "projects"
-        return sorted(common.find_files(root, ".jsonl", _TRANSCRIPT_DEPTH))
+        return sorted(common.find_files(home, _PROJECTS, ".jsonl", _TRANSCRIPT_DEPTH))
 
     def locate_transcript(
         self, home: Path, workspace: Path, session: str | None = None
     ) -> Path | None:
         """Look in the directory named after the workspace."""
-        directory = home / ".claude" / "projects" / claude_transcript.slug(str(workspace))
-        return common.newest(list(directory.glob(f"{session or '*'}.jsonl")))
+        directory = f"{_PROJECTS}/{claude_transcript.slug(str(workspace))}"
+        found = common.find_files(home, directory, ".jsonl", 1)
+        return common.newest([path for path in found if session in (None, path.stem)])
 
     def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
         """Read one JSON object a line."""
@@ -263,11 +276,11 @@ class Claude:
 
     def deep_link(self, home: Path) -> DeepLink | None:
         """Read the session registry; the id is there while remote control is on."""
-        entries = list((home / ".claude" / "sessions").glob("*.json"))
-        latest = common.newest(entries)
+        latest = common.newest(common.find_files(home, ".claude/sessions", ".json", 1))
         if latest is None:
             return None
-        session = common.read_room_object(latest).get("bridgeSessionId")
+        entry = common.read_room_object(home, str(latest.relative_to(home)))
+        session = entry.get("bridgeSessionId")
         if not isinstance(session, str) or not re.fullmatch(r"[A-Za-z0-9_-]+", session):
             return DeepLink(_SITE, is_generic=True)
         # The registry may hold the id of the server's side, which begins with cse_.
@@ -297,6 +310,8 @@ def _is_moment(value: object) -> bool:
 
 
 def _grant(grant: dict[str, Any], account: object, path: Path) -> Credential:
+    if not isinstance(grant["accessToken"], str):
+        raise CredentialError(f"{path}: accessToken is not a text", common.CURE)
     expires = grant.get("expiresAt")
     if expires is not None and not _is_moment(expires):
         raise CredentialError(f"{path}: expiresAt is not a time", common.CURE)

@@ -14,7 +14,16 @@ from homeroom import seeding
 from homeroom.credential.secret import Credential, Secret, digest
 from homeroom.provider import common
 from homeroom.provider.codex_preferences import preferences
-from homeroom.provider.values import DeepLink, LoginWay, MasterStore, Message, Needs, Room, SeedFile
+from homeroom.provider.values import (
+    DeepLink,
+    LoginWay,
+    MasterStore,
+    Message,
+    Needs,
+    Room,
+    SeedFile,
+    Surfaces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +35,20 @@ if TYPE_CHECKING:
 _CONFIG = ".codex/config.toml"
 _AUTH = ".codex/auth.json"
 _TOKEN_HOSTS = ("auth.openai.com:443",)
+_PLAIN_MODEL = "gpt-5.5"
+# Who is set to an older model is asked to change it, until the pair is written down. These
+# are all pairs in the catalogue of 0.171.0.
+_UPGRADES = {
+    "gpt-5.5": "gpt-6-sol",
+    "gpt-5.6-luna": "gpt-6-luna",
+    "gpt-5.6-sol": "gpt-6-sol",
+    "gpt-5.6-terra": "gpt-6-sol",
+}
 _KEY = re.compile(r"sk-[A-Za-z0-9_-]{20,}")
 _ONE_SHOT = ("exec", "e")
+# sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl
+_ROLLOUT_DEPTH = 4
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)\.jsonl")
 
 
 class Codex:
@@ -35,6 +56,7 @@ class Codex:
 
     name = "codex"
     tool = "codex"
+    account_key = "account_id"
 
     def environment(self, room: Room) -> Mapping[str, str]:
         """Pin ``CODEX_HOME``; everything else is in the configuration file."""
@@ -54,6 +76,7 @@ class Codex:
             "project_doc_fallback_filenames": ["CLAUDE.md"],
             "features": {"plugins": False, "daemon_auto_start": False},
             "analytics": {"enabled": False},
+            "notice": {"model_migrations": dict(_UPGRADES)},
             "projects": {
                 str(root): {"trust_level": "trusted"} for root in room.workspace.trust_roots
             },
@@ -61,6 +84,9 @@ class Codex:
         if room.endpoint is not None:
             # The built-in provider would try a websocket seven times before it posts.
             config["model_provider"] = "homeroom"
+            # Newer models are offered one tool that runs JavaScript, in a form of request
+            # that no model server but the vendor's understands (measured, 0.171.0).
+            config["model"] = _PLAIN_MODEL
             config["model_providers"] = {
                 "homeroom": {
                     "name": "model server",
@@ -95,27 +121,23 @@ class Codex:
 
     def health_check(self, room: Room) -> str | None:
         """Look for the answers to the dialogs in the configuration file."""
-        import tomllib
-
-        from homeroom.errors import StorageError
-        from homeroom.files import read_regular
-
-        try:
-            config = tomllib.loads(read_regular(room.home / _CONFIG, 1 << 20).decode())
-        except (OSError, StorageError, ValueError) as error:
-            return f"{_CONFIG} cannot be read: {error}"
+        config = common.read_room_toml(room.home, _CONFIG)
+        if config is None:
+            return f"{_CONFIG} is missing or cannot be read"
+        projects = config.get("projects")
         for root in room.workspace.trust_roots:
-            if config.get("projects", {}).get(str(root), {}).get("trust_level") != "trusted":
+            entry = projects.get(str(root)) if isinstance(projects, dict) else None
+            if not isinstance(entry, dict) or entry.get("trust_level") != "trusted":
                 return f"{_CONFIG} does not trust {root}"
         return None
 
-    def shared_surfaces(self) -> Sequence[str]:
-        """Name the machine-wide configuration."""
-        return ("/etc/codex",)
-
-    def inherited_names(self) -> Sequence[str]:
-        """Name the instructions that are read in every directory above."""
-        return ("AGENTS.md", ".codex")
+    def surfaces(self) -> Surfaces:
+        """Name the machine's and the project's configuration, which can name programs."""
+        return Surfaces(
+            machine=("/etc/codex",),
+            inherited=("AGENTS.md", ".codex"),
+            obeyed=(".codex/config.toml", ".codex/hooks.json"),
+        )
 
     def is_at_prompt(self, screen: str) -> bool:
         """Look for the input line, which no dialog shows together with the hint below it."""
@@ -150,7 +172,7 @@ class Codex:
 
     def signature(self, home: Path) -> str | None:
         """Digest the key or the tokens, whatever else the file holds."""
-        document = common.read_room_object(home / _AUTH)
+        document = common.read_room_object(home, _AUTH)
         if _credential(document, home / _AUTH) is None:
             return None
         kept = {key: document.get(key) for key in ("OPENAI_API_KEY", "tokens")}
@@ -158,12 +180,12 @@ class Codex:
 
     def collect(self, home: Path) -> Credential | None:
         """Read what the CLI left in ``auth.json``."""
-        return _credential(common.read_room_object(home / _AUTH), home / _AUTH)
+        return _credential(common.read_room_object(home, _AUTH), home / _AUTH)
 
     def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
         """Replace the tokens in ``auth.json`` by newer ones of the same account."""
         current = self.discover(environ, user_home)
-        if current is None or not renewed.supersedes(current, "account_id"):
+        if current is None or not renewed.supersedes(current, self.account_key):
             return False
         path = _master(environ, user_home) / "auth.json"
         document = common.read_user_object(path)
@@ -196,15 +218,18 @@ class Codex:
 
     def transcripts(self, home: Path) -> Sequence[Path]:
         """List ``sessions/YYYY/MM/DD/rollout-*.jsonl``."""
-        return sorted((home / ".codex" / "sessions").glob("*/*/*/rollout-*.jsonl"))
+        found = common.find_files(home, ".codex/sessions", ".jsonl", _ROLLOUT_DEPTH)
+        return sorted(path for path in found if _ROLLOUT.fullmatch(path.name))
 
     def locate_transcript(
         self, home: Path, workspace: Path, session: str | None = None
     ) -> Path | None:
         """Look for the conversation's id in the name; a room has one workspace only."""
         del workspace
-        pattern = f"*/*/*/rollout-*{session or ''}.jsonl"
-        return common.newest(list((home / ".codex" / "sessions").glob(pattern)))
+        named = {path: _ROLLOUT.fullmatch(path.name) for path in self.transcripts(home)}
+        return common.newest(
+            [path for path, match in named.items() if match and session in (None, match["id"])]
+        )
 
     def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
         """Read the items that went to the model and came from it."""

@@ -15,6 +15,7 @@ from homeroom.provider.values import SeedFile, SlashCommand
 
 _LIMIT = 64 * 1024 * 1024
 _TREE_FILES = 2000
+_COMMAND_DEPTH = 8
 _TREE_BYTES = 32 * 1024 * 1024
 CURE = "repair it with the agent itself, or start with --api-key-env NAME or --no-credentials"
 
@@ -64,22 +65,55 @@ def read_user_object(path: Path) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", type(error).__name__)
-        raise CredentialError(f"{path} is not valid JSON: {reason}", CURE) from None
-    if not isinstance(content, dict):
-        raise CredentialError(f"{path} does not hold a JSON object", CURE)
-    return content
+        return seeding.parse_object(text)
+    except ValueError as error:
+        raise CredentialError(f"{path} is not valid JSON: {error}", CURE) from None
 
 
-def read_room_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object that an agent wrote; {} for anything that is not one."""
+def inside(base: Path, name: str) -> Path | None:
+    """Place a name below a room's home or a workspace, in which an agent may have written.
+
+    Args:
+        base: The directory.
+        name: Relative to it.
+
+    Returns:
+        The path; None when the base is no absolute path, or a symlink leads out of it.
+    """
+    if not os.path.isabs(base):
+        return None
+    real = Path(os.path.realpath(base / name))
+    return base / name if real.is_relative_to(os.path.realpath(base)) else None
+
+
+def read_room_object(home: Path, name: str) -> dict[str, Any]:
+    """Read a JSON object that an agent wrote; {} for anything that is not one.
+
+    Args:
+        home: The instance home.
+        name: The file, relative to it.
+    """
+    path = inside(home, name)
     try:
-        content = json.loads(read_regular(path, _LIMIT))
-    except (OSError, StorageError, ValueError, RecursionError):
+        return seeding.parse_object(read_regular(path, _LIMIT).decode()) if path else {}
+    except (OSError, StorageError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
+
+
+def read_room_toml(home: Path, name: str) -> dict[str, Any] | None:
+    """Read a TOML file that an agent wrote; None for anything that is not one.
+
+    Args:
+        home: The instance home.
+        name: The file, relative to it.
+    """
+    import tomllib
+
+    path = inside(home, name)
+    try:
+        return tomllib.loads(read_regular(path, _LIMIT).decode()) if path else None
+    except (OSError, StorageError, ValueError, RecursionError):
+        return None
 
 
 def replace_user_object(path: Path, content: Mapping[str, Any]) -> None:
@@ -160,11 +194,12 @@ def find_commands(
             origin,
             path,
         )
-        for path in sorted((base / commands).rglob("*.md"))
+        for path in sorted(find_files(base, commands, ".md", _COMMAND_DEPTH))
     ]
     found += [
         SlashCommand(path.parent.name, "skill", origin, path)
-        for path in sorted((base / skills).glob("*/SKILL.md"))
+        for path in sorted(find_files(base, skills, "SKILL.md", 2))
+        if path.name == "SKILL.md" and path.parent != base / skills
     ]
     return found
 
@@ -180,16 +215,18 @@ def parse_lines(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
             yield content
 
 
-def find_files(root: Path, suffix: str, depth: int) -> list[Path]:
-    """List files of an agent's, following no symlink, no further down than agents go.
+def find_files(base: Path, name: str, suffix: str, depth: int) -> list[Path]:
+    """List regular files of an agent's, no further down than agents go.
 
     Args:
-        root: Where to look; a missing one gives none.
-        suffix: How their names end.
+        base: The instance home or the workspace.
+        name: Where to look below it; a missing directory gives none.
+        suffix: How the files' names end.
         depth: How many directories to open one within another.
     """
     found: list[Path] = []
-    level = [] if root.is_symlink() else [root]
+    root = inside(base, name)
+    level = [root] if root else []
     for _ in range(depth):
         below: list[Path] = []
         for directory in level:
@@ -197,7 +234,7 @@ def find_files(root: Path, suffix: str, depth: int) -> list[Path]:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         below.append(Path(entry.path))
-                    elif entry.name.endswith(suffix):
+                    elif entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
                         found.append(Path(entry.path))
         level = below
     return found

@@ -74,6 +74,22 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class Surfaces:
+    """Files outside of a room's home that a CLI obeys.
+
+    Attributes:
+        machine: Paths of the machine's administrator, read in every room.
+        inherited: Names that are looked for in every directory above the workspace.
+        obeyed: Names in a work tree by which a run could make the CLI execute something
+            later, in another room or outside of any.
+    """
+
+    machine: tuple[str, ...] = ()
+    inherited: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class MasterStore:
     """Where a provider keeps the user's own credentials and state.
 

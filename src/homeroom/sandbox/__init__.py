@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
+from homeroom.certificates import Bundle
 from homeroom.credential.secret import Secret
 from homeroom.home import Instance
 from homeroom.policy import Policy
+from homeroom.proxy import Upstream
 from homeroom.toolchain.store import Toolchain
 
 Mode = Literal["exec", "job"]
@@ -57,7 +59,7 @@ class Sandbox(Protocol):
     """An adapter for one sandbox."""
 
     def settings(self, policy: Policy) -> bytes:
-        """Render a policy in the sandbox's own terms. Pure: writes nothing.
+        """Render a policy in the sandbox's own terms, to be shown. Pure: writes nothing.
 
         Raises:
             SandboxError: The policy asks for what this sandbox cannot guarantee.
@@ -84,8 +86,12 @@ class Host:
         toolchain: The pinned tools.
         programs: Tools of the system by name, with their paths.
         path: The PATH for the sandbox's own processes.
+        upstream: The proxy that the sandbox's own has to go through, or None.
+        certificates: The authorities to trust, where not the system's alone.
     """
 
     toolchain: Toolchain
     programs: Mapping[str, Path]
     path: str
+    upstream: Upstream | None = None
+    certificates: Bundle | None = None

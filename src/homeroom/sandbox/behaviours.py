@@ -10,17 +10,23 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
+from homeroom import process
 from homeroom.home import Instance
 from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.sandbox import Sandbox, trial
 
 _LIMIT = 30.0
+# A process that is being killed needs a moment for it.
+_MOMENT = 2.0
+_POLL = 0.02
 # What shells, JSON and option parsers would spoil.
 HOSTILE_WORDS = ("a b", "q\"u'o", "$HOME `id`", "-c", "--", "", "tab\tnew\nline", "ü✓", "*")
 
@@ -41,6 +47,7 @@ class Behaviour:
 
 
 BEHAVIOURS = (
+    Behaviour("command.starts", "A command starts, once its proof has succeeded", "open"),
     Behaviour("write.workspace", "The workspace can be written to", "open"),
     Behaviour("write.home", "The private home can be written to", "open"),
     Behaviour("write.tmp", "TMPDIR can be written to", "open"),
@@ -60,9 +67,18 @@ BEHAVIOURS = (
     Behaviour("status.own", "The command's exit status comes back", "7"),
     Behaviour("status.signal", "A signal comes back as 128 and its number", "143"),
     Behaviour("leftovers.none", "Nothing is left in the workspace", "open"),
+    Behaviour("leftovers.processes", "What the command started ends with it", "open"),
     Behaviour("proof.refuses", "An open sandbox is refused before the command starts", "refused"),
 )
-
+# The same of what a user's machine may hold; a bench has a file for each that it has.
+SECRETS = (
+    Behaviour("read.ssh", "SSH keys cannot be read", "refused"),
+    Behaviour("read.cloud-keys", "Cloud credentials cannot be read", "refused"),
+    Behaviour("read.tokens", "Stored tokens cannot be read", "refused"),
+    Behaviour("read.master-store", "The agents' own credentials cannot be read", "refused"),
+    Behaviour("read.vault", "homeroom's vault cannot be read", "refused"),
+    Behaviour("read.state", "homeroom's records cannot be read", "refused"),
+)
 
 # Given an instance, a workspace and the hosts to allow.
 Rules = Callable[[Instance, Path, tuple[str, ...]], Policy]
@@ -102,11 +118,19 @@ def observe(bench: Bench, scratch: Path) -> Mapping[str, str]:
     Raises:
         HomeroomError: A trial could not be made.
     """
-    workspace = _workspace(scratch, bench.search_path)
+    workspace = _workspace(scratch / "work space", bench.search_path)
+    # Another one for the rest: what happens there is none of the first one's leftovers.
+    other = _workspace(scratch / "other", bench.search_path)
     before = _listing(workspace)
-    seen = {**_inside(bench, scratch, workspace), **_statuses(bench, workspace)}
+    with ThreadPoolExecutor() as pool:
+        trials = [
+            pool.submit(_inside, bench, scratch, workspace),
+            pool.submit(_own_status, bench, other),
+            pool.submit(_signal, bench, other),
+            pool.submit(_proof, bench, other),
+        ]
+    seen = {name: what for each in trials for name, what in each.result().items()}
     seen["leftovers.none"] = "open" if _listing(workspace) == before else "refused"
-    seen["proof.refuses"] = _proof(bench, workspace)
     return seen
 
 
@@ -120,7 +144,7 @@ def difference(behaviour: Behaviour, seen: Mapping[str, str]) -> str | None:
     Returns:
         One sentence, or None when it holds.
     """
-    found = seen.get(behaviour.name) or seen.get("trial") or "not tried"
+    found = seen.get(behaviour.name, "not tried")
     if found == behaviour.expected:
         return None
     return f"{behaviour.title}: {found}, not {behaviour.expected}"
@@ -139,8 +163,7 @@ def differences(seen: Mapping[str, str]) -> list[str]:
     return [sentence for sentence in found if sentence is not None]
 
 
-def _workspace(scratch: Path, search_path: str) -> Path:
-    workspace = scratch / "work space"
+def _workspace(workspace: Path, search_path: str) -> Path:
     workspace.mkdir()
     (workspace / "file").write_text("readable\n")
     git = ["git", "-C", str(workspace), "-c", "init.defaultBranch=main"]
@@ -153,7 +176,7 @@ def _workspace(scratch: Path, search_path: str) -> Path:
             [*git, *words],
             check=True,
             capture_output=True,
-            env={"PATH": search_path, "HOME": str(scratch), "GIT_CONFIG_NOSYSTEM": "1"},
+            env={"PATH": search_path, "HOME": str(workspace), "GIT_CONFIG_NOSYSTEM": "1"},
         )
     (workspace / ".git" / "hooks").mkdir(exist_ok=True)
     return workspace
@@ -183,7 +206,7 @@ def _inside(bench: Bench, scratch: Path, workspace: Path) -> dict[str, str]:
             },
             "write": {
                 "write.outside": str(scratch / "outside"),
-                "write.runtime": str(instance.runtime / "settings.json"),
+                "write.runtime": str(instance.runtime / "prelude.sh"),
                 "write.git-hooks": str(workspace / ".git" / "hooks" / "pre-commit"),
             },
             "own": {
@@ -206,9 +229,11 @@ def _inside(bench: Bench, scratch: Path, workspace: Path) -> dict[str, str]:
     try:
         seen: dict[str, str] = json.loads(result.output)
     except ValueError:
-        said = result.errors.strip().splitlines()[-1:] or [result.said]
-        return {"trial": f"status {result.status}: {said[0]}"}
-    return seen
+        # The prelude's own word is the reason, srt's the next best.
+        said = [result.said] if result.said.startswith("refused") else []
+        said += result.errors.strip().splitlines()[-1:]
+        return {"command.starts": f"status {result.status}: {' '.join(said) or 'silence'}"}
+    return {"command.starts": "open", **seen}
 
 
 @contextlib.contextmanager
@@ -234,21 +259,36 @@ def _server() -> Iterator[str]:
         server.server_close()
 
 
-def _statuses(bench: Bench, workspace: Path) -> dict[str, str]:
-    scripts = {"status.own": "exit 7", "status.signal": "kill -TERM $$; sleep 5"}
-    seen: dict[str, str] = {}
-    for name, script in scripts.items():
-        with trial.scratch_instance(bench.paths) as instance:
-            inside = trial.command_line(
-                ("/bin/sh", "-c", script), workspace, instance, {"PATH": bench.search_path}
-            )
-            policy = bench.rules(instance, workspace, ())
-            result = trial.run(bench.sandbox, instance, policy, inside, limit=_LIMIT)
-            seen[name] = str(result.status) if result.started else f"not started: {result.said}"
-    return seen
+def _run(bench: Bench, workspace: Path, instance: Instance, script: str) -> trial.Trial:
+    inside = trial.command_line(
+        ("/bin/sh", "-c", script), workspace, instance, {"PATH": bench.search_path}
+    )
+    policy = bench.rules(instance, workspace, ())
+    return trial.run(bench.sandbox, instance, policy, inside, limit=_LIMIT)
 
 
-def _proof(bench: Bench, workspace: Path) -> str:
+def _status(result: trial.Trial) -> str:
+    return str(result.status) if result.started else f"not started: {result.said}"
+
+
+def _own_status(bench: Bench, workspace: Path) -> dict[str, str]:
+    """Leave with a status of its own, and a process in a session of its own behind."""
+    script = "(setsid sleep 300 </dev/null >/dev/null 2>&1 &) ; exit 7"
+    with trial.scratch_instance(bench.paths) as instance:
+        status = _status(_run(bench, workspace, instance, script))
+        deadline = time.monotonic() + _MOMENT
+        while (left := list(process.members(instance.run_id))) and time.monotonic() < deadline:
+            time.sleep(_POLL)
+    return {"status.own": status, "leftovers.processes": "refused" if left else "open"}
+
+
+def _signal(bench: Bench, workspace: Path) -> dict[str, str]:
+    with trial.scratch_instance(bench.paths) as instance:
+        result = _run(bench, workspace, instance, "kill -TERM $$; sleep 5")
+    return {"status.signal": _status(result)}
+
+
+def _proof(bench: Bench, workspace: Path) -> dict[str, str]:
     """See that the prelude refuses when a rule is missing: a check that cannot fail is none."""
     with trial.scratch_instance(bench.paths) as instance:
         inside = trial.command_line(
@@ -259,7 +299,8 @@ def _proof(bench: Bench, workspace: Path) -> str:
         kept = [path for path in policy.deny_read if not _holds(path, private)]
         opened = replace(policy, deny_read=tuple(kept))
         result = trial.run(bench.sandbox, instance, opened, inside, limit=_LIMIT)
-    return "refused" if result.said.startswith("refused") else "open"
+    refused = not result.started and result.said.startswith("refused")
+    return {"proof.refuses": "refused" if refused else "open"}
 
 
 def _holds(path: Path, others: tuple[Path, ...]) -> bool:

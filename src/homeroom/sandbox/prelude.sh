@@ -100,20 +100,20 @@ set -m
 hr_agent=$!
 say "started $hr_agent"
 
-# Not a loop: bash leaves every loop when a job is stopped.
+# Not a loop: bash leaves every loop when a job is stopped. Not by /proc either: srt nests
+# pid namespaces and mounts /proc for the outer one, where the agent's pid is another's.
 follow() {
     wait "$hr_agent"
     hr_status=$?
-    local hr_line=''
-    { IFS= read -r hr_line <"/proc/$hr_agent/stat"; } 2>/dev/null
-    case ${hr_line##*) } in
-    '') return ;; # gone, and its status is known
-    [Tt]*)
+    # Gone, and its status is known; else "wait" returned because it was stopped.
+    kill -0 "$hr_agent" || return
+    case $hr_status in
+    147 | 148 | 149 | 150) # 128 and SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
         say "stopped"
         IFS= read -r _ <"$hr_control/told"
         kill -CONT -- "-$hr_agent"
         ;;
-    *) sleep 0.05 ;; # awake again, which bash has not noticed yet
+    *) sleep 0.05 ;;
     esac
     follow
 }

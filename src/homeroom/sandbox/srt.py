@@ -5,20 +5,25 @@ source of 0.0.83 read. What a launcher must do about each is said where it is do
 """
 
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
 import msgspec
 
+from homeroom import certificates
 from homeroom.credential.secret import Secret
 from homeroom.errors import SandboxError, StorageError
 from homeroom.files import create_private, explain, read_regular
 from homeroom.home import Instance
 from homeroom.policy import Policy
 from homeroom.process import RUN_VARIABLE
-from homeroom.sandbox import Command, Host, Inside, Mode, schema
-from homeroom.sandbox.schema import Filesystem, Literally, Network, Settings
+from homeroom.proxy import Address
+from homeroom.sandbox import Command, Host, Inside, Mode, capabilities
+from homeroom.sandbox.capabilities import Capabilities
+from homeroom.sandbox.schema import Filesystem, Literally, Network, ParentProxy, Settings
 
 _LIMIT = 4 * 1024 * 1024
 # What srt 0.0.83 calls on Linux besides bwrap, socat and rg.
@@ -30,6 +35,8 @@ class Srt:
 
     Args:
         host: The toolchain, the system's tools, and where they are found.
+        allow_untried: Whether a version outside of what was tried may be used: for the
+            version matrix, which tries them, and for a user who says so.
 
     Attributes:
         own_variables: Variables that srt is started with and the agent shall not see.
@@ -38,31 +45,38 @@ class Srt:
     # Set for srt itself; inside, TMPDIR says it.
     own_variables = ("CLAUDE_CODE_TMPDIR",)
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, *, allow_untried: bool = False) -> None:
         self._host = host
+        self._version = host.toolchain.tools["srt"].version
+        self._allow_untried = allow_untried
 
     def settings(self, policy: Policy) -> bytes:
-        """Render a policy as srt's settings file.
+        """Render a policy as srt's settings file, the upstream proxy's password masked.
 
         Raises:
-            SandboxError: The pinned srt is not the version whose settings homeroom knows,
-                a rule would be dropped by it, or a path is not valid UTF-8.
+            SandboxError: The version is not one to be trusted, a rule would be dropped by
+                it, or a path is not valid UTF-8.
         """
-        version = self._host.toolchain.tools["srt"].version
-        if version != schema.VERSION:
-            raise SandboxError(
-                f"homeroom knows the settings of srt {schema.VERSION}, not of {version}",
-                "run `homeroom setup` to install the pinned one",
-            )
+        return self._render(policy, str)
+
+    def _render(self, policy: Policy, spell: Callable[[Address], str]) -> bytes:
+        if not self._allow_untried:
+            capabilities.require_supported(self._version)
         _refuse_shadowing(policy)
-        programs = self._host.programs
+        knows = capabilities.of(self._version)
+        programs = self._host.programs if knows.program_paths else {}
+        paths = _literal if knows.literal_paths else _plain
         settings = Settings(
-            network=Network(allowed_domains=list(policy.hosts), denied_domains=[]),
+            network=Network(
+                allowed_domains=_hosts(policy, knows),
+                denied_domains=[],
+                parent_proxy=self._parent_proxy(knows, spell),
+            ),
             filesystem=Filesystem(
-                deny_read=_literal(policy.deny_read),
-                allow_read=_literal(policy.allow_read),
-                allow_write=_literal(policy.allow_write),
-                deny_write=_literal(policy.deny_write),
+                deny_read=paths(policy.deny_read),
+                allow_read=paths(policy.allow_read) if knows.allow_read else None,
+                allow_write=paths(policy.allow_write),
+                deny_write=paths(policy.deny_write),
             ),
             bwrap_path=_text(programs.get("bwrap")),
             socat_path=_text(programs.get("socat")),
@@ -74,6 +88,21 @@ class Srt:
                 f"the sandbox's settings are JSON, which cannot hold {os.fsencode(error.object)!r}",
                 "use a path that is valid UTF-8",
             ) from error
+
+    def _parent_proxy(
+        self, knows: Capabilities, spell: Callable[[Address], str]
+    ) -> ParentProxy | None:
+        """Send on what leaves; by the settings, because bwrap would inherit a variable.
+
+        ``noProxy`` is always there: without it srt looks into its environment.
+        """
+        upstream = self._host.upstream
+        if upstream is None:
+            return None
+        if not knows.parent_proxy:
+            raise SandboxError(f"srt {self._version} cannot be sent through a proxy")
+        http = spell(upstream.http) if upstream.http else None
+        return ParentProxy(https=spell(upstream.https), no_proxy=upstream.exempt, http=http)
 
     def command(self, instance: Instance, mode: Mode) -> Command:
         """Give srt's command line, environment and directory.
@@ -91,7 +120,7 @@ class Srt:
                 str(tools["node"].path),
                 str(tools["srt"].path),
                 "--settings",
-                str(instance.runtime / "settings.json"),
+                str(instance.settings),
                 "--",
                 *(str(part) for part in prelude),
                 runtime,
@@ -105,6 +134,8 @@ class Srt:
                 # Else srt sets TMPDIR to /tmp/claude inside and does not make it.
                 "CLAUDE_CODE_TMPDIR": str(instance.tmp),
                 RUN_VARIABLE: instance.run_id,
+                # A proxy may itself be reached by TLS.
+                **certificates.environment(self._host.certificates, instance.certificates),
             },
             directory=instance.control,
         )
@@ -116,7 +147,7 @@ class Srt:
         argument of 128 KiB, and it can be seen by other processes.
         """
         runtime = instance.runtime
-        content = self.settings(policy)
+        content = self._render(policy, Address.reveal)
         lists: dict[str, Iterable[str | Path]] = {
             "unreadable": inside.unreadable,
             "unwritable": inside.unwritable,
@@ -127,7 +158,9 @@ class Srt:
         }
         prelude = resources.files(__package__).joinpath("prelude.sh").read_bytes()
         try:
-            create_private(runtime / "settings.json", content)
+            create_private(instance.settings, content)
+            if self._host.certificates is not None:
+                create_private(instance.certificates, self._host.certificates.content)
             create_private(runtime / "prelude.sh", prelude)
             for name, entries in lists.items():
                 create_private(runtime / name, _nul_ended(entries))
@@ -135,7 +168,7 @@ class Srt:
                 os.mkfifo(instance.control / fifo, 0o600)
         except OSError as error:
             raise explain(error, error.filename or runtime, "write") from error
-        verify(runtime / "settings.json", content)
+        verify(instance.settings, content)
 
 
 def verify(path: Path, meant: bytes) -> None:
@@ -153,9 +186,27 @@ def verify(path: Path, meant: bytes) -> None:
         if msgspec.json.decode(found, type=Settings) != msgspec.json.decode(meant, type=Settings):
             raise SandboxError(f"{path} does not say what was written into it")
     except (msgspec.DecodeError, UnicodeDecodeError, StorageError, FileNotFoundError) as error:
-        raise SandboxError(
-            f"{path} is not a settings file of srt {schema.VERSION}: {error}"
-        ) from error
+        raise SandboxError(f"{path} is not a settings file of srt: {error}") from error
+
+
+def find_programs(environ: Mapping[str, str]) -> tuple[dict[str, Path], list[str]]:
+    """Look for the system's tools that srt starts.
+
+    Args:
+        environ: The caller's environment.
+
+    Returns:
+        Where each is, or would be, by name; and the names of those that are not there.
+    """
+    names = ("bwrap", "socat") if sys.platform == "linux" else ()
+    programs: dict[str, Path] = {}
+    missing: list[str] = []
+    for name in (*names, *CALLED):
+        found = shutil.which(name, path=environ.get("PATH", os.defpath))
+        if found is None:
+            missing.append(name)
+        programs[name] = Path(os.path.abspath(found or f"/usr/bin/{name}"))
+    return programs, missing
 
 
 def sandbox_path(programs: Mapping[str, Path], pinned: Iterable[Path]) -> str:
@@ -185,8 +236,18 @@ def _refuse_shadowing(policy: Policy) -> None:
                 )
 
 
-def _literal(paths: Iterable[Path]) -> list[Literally]:
+def _literal(paths: Iterable[Path]) -> list[str | Literally]:
     return [Literally(str(path)) for path in paths]
+
+
+def _plain(paths: Iterable[Path]) -> list[str | Literally]:
+    return [str(path) for path in paths]
+
+
+def _hosts(policy: Policy, knows: Capabilities) -> list[str]:
+    if knows.host_ports:
+        return list(policy.hosts)
+    return list(dict.fromkeys(host.partition(":")[0] for host in policy.hosts))
 
 
 def _text(path: Path | None) -> str | None:

@@ -18,6 +18,7 @@ _START_LIMIT = 60.0
 _TERMINATE_LIMIT = 2.0
 _IMPATIENT = 3
 _LINE_LIMIT = 65536
+_SIGNALLED = 128
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Foreground:
             self._end_all()
             os.close(said)
             os.close(self._told)
-            terminal.give_back(modes, reset_screen=self._killed)
+            terminal.give_back(modes, reset_screen=self._killed or self._was_ended())
         return self._outcome(self._child)
 
     def _wait(
@@ -199,6 +200,11 @@ class Foreground:
         child.wait()
         if not is_clean:
             process.end_members(self._instance.run_id, 0.0)
+
+    def _was_ended(self) -> bool:
+        """Tell whether a signal ended the agent, from wherever, before it could tidy up."""
+        status = self._child.returncode if self._child else 0
+        return status is None or status < 0 or status > _SIGNALLED
 
     def _outcome(self, child: "subprocess.Popen[bytes]") -> Outcome:
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode

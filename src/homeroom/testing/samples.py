@@ -23,7 +23,8 @@ HOOK = "kit-hook-5a38"
 SESSION = "6f1c2a34-9d0b-4c57-8e21-3b7a5f90c1d2"
 OTHER_SESSION = "00000000-1111-4222-8333-444444444444"
 
-_HUGE = 100 * 1024 * 1024
+HUGE = "100 MB"
+_HUGE_SIZE = 100 * 1024 * 1024
 _DEEP = 100_000
 
 
@@ -87,9 +88,9 @@ def corruptions() -> Mapping[str, Corruption]:
         exists, and the content that a sound file would have.
     """
     return {
-        "truncated": lambda path, sound: _write(path, sound[: len(sound) // 2]),
+        "truncated": lambda path, sound: _write(path, _cut(path, sound)),
         "empty": lambda path, _: _write(path, b""),
-        "100 MB": _make_huge,
+        HUGE: _make_huge,
         "not UTF-8": lambda path, _: _write(path, b"\xff\xfe{\x00}\x00"),
         "a key twice": lambda path, _: _write(path, _twice(path)),
         "nested deeply": lambda path, _: _write(path, _nested(path)),
@@ -109,9 +110,14 @@ def _write(path: Path, content: bytes) -> None:
     path.chmod(0o600)
 
 
+def _cut(path: Path, sound: bytes) -> bytes:
+    # Half of a TOML file may well be TOML.
+    return sound + b'\nkey = "cut o' if path.suffix == ".toml" else sound[: len(sound) // 2]
+
+
 def _make_huge(path: Path, sound: bytes) -> None:
     _write(path, sound)
-    os.truncate(path, _HUGE)
+    os.truncate(path, _HUGE_SIZE)
 
 
 def _make_socket(path: Path, _: bytes) -> None:

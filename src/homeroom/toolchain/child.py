@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from homeroom import certificates
 from homeroom.errors import ToolError
+from homeroom.files import create_private
 from homeroom.process import send_group
 
 _POLL = 0.3
@@ -65,6 +67,26 @@ def environment(environ: Mapping[str, str], temporary: Path) -> dict[str, str]:
         # settings into its home (seen with pip 23.2).
         "RUSTUP_HOME": str(temporary / "rustup"),
     }
+
+
+def trusting(environ: Mapping[str, str], temporary: Path) -> Mapping[str, str]:
+    """Tell every client of the authorities that the caller told one of.
+
+    Args:
+        environ: The caller's environment.
+        temporary: Where the certificates are written to, if there are any.
+
+    Returns:
+        The environment; what the caller has set is kept.
+
+    Raises:
+        ConfigError: A variable names what cannot be read or holds no certificate.
+    """
+    bundle = certificates.find(environ)
+    path = temporary / "certificates.pem"
+    if bundle is not None:
+        create_private(path, bundle.content)
+    return {**certificates.environment(bundle, path), **environ}
 
 
 def run(

@@ -10,7 +10,7 @@ from pathlib import Path
 from homeroom.errors import StorageError, ToolError
 from homeroom.files import PRIVATE_DIR, ensure_private_dir, explain, replace_private
 from homeroom.paths import Paths
-from homeroom.toolchain import health
+from homeroom.toolchain import child, health
 from homeroom.toolchain.data import LOCK_DIR
 from homeroom.toolchain.fetch import CACHE, TEMPORARY, fetch_node, fetch_packages
 from homeroom.toolchain.pins import Pins, load
@@ -144,6 +144,7 @@ def _make(
     try:
         os.mkdir(stage / TEMPORARY, PRIVATE_DIR)
         poll()
+        environ = child.trusting(environ, stage / TEMPORARY)
         fetch_node(stage, pins, environ, lock, poll)
         fetch_packages(stage, pins, environ, lock, poll)
         for scrap in (CACHE, TEMPORARY):

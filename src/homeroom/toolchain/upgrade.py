@@ -117,7 +117,7 @@ def upgrade(
     if unknown := sorted(set(wanted) - {NODE, *old.tools}):
         raise UsageError(f"no such tool: {unknown[0]}", f"one of: {NODE}, {', '.join(old.tools)}")
     with tempfile.TemporaryDirectory(prefix="homeroom-pins-") as name:
-        bench = _Bench(Path(name), environ, tell)
+        bench = _Bench(Path(name), child.trusting(environ, Path(name)), tell)
         node = _upgrade_node(bench, old.node, wanted.get(NODE))
         versions = {
             tool: _npm_version(bench, node, table.package, wanted.get(tool))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, ClassVar
 from unittest import mock
 
 from homeroom.credential.secret import Credential, CredentialKind, Secret
+from homeroom.errors import HomeroomError
 from homeroom.provider import Message, Options, Provider, Room
 from homeroom.provider.common import apply
-from homeroom.testing.samples import Login, login, write_files
-from homeroom.testing.tree import snapshot
+from homeroom.testing.samples import HUGE, Login, login, write_files
+from homeroom.testing.tree import Snapshot, snapshot
 from homeroom.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -118,9 +120,10 @@ class AdapterTest(ABC):
             root: Where the home of a user may be made.
             number: Another one gives other secrets.
         """
-        made: list[Credential] = []
-        for kind in self.key_prefixes:
-            made.append(Credential(kind, Secret(self.key(kind, number)), "the kit"))
+        made = [
+            Credential(kind, Secret(self.key(kind, number)), "the kit")
+            for kind in self.key_prefixes
+        ]
         found = self.discovered(root, number, f"user-{number}-{len(os.listdir(root))}")
         return [*made, found] if found else made
 
@@ -136,6 +139,11 @@ class AdapterTest(ABC):
             yield
 
 
+def state(path: Path, what: str) -> Snapshot:
+    """Record a tree in which one file is corrupt; the largest is known by size and times."""
+    return snapshot(path, contents=what != HUGE)
+
+
 def texts(home: Path) -> dict[str, bytes]:
     """Read every regular file below a directory."""
     names = [name for name, entry in snapshot(home).items() if entry.kind == "file"]
@@ -146,3 +154,31 @@ def holding(files: Mapping[str, bytes], words: Iterable[str]) -> list[str]:
     """List the files in which one of the texts stands."""
     sought = [word.encode() for word in words]
     return [name for name, text in files.items() if any(word in text for word in sought)]
+
+
+@contextlib.contextmanager
+def refuses(
+    kind: type[HomeroomError] | tuple[type[HomeroomError], ...], what: str
+) -> Iterator[list[HomeroomError]]:
+    """Expect an error of one kind.
+
+    Args:
+        kind: Of which class.
+        what: What should be refused, for the failure's message.
+
+    Yields:
+        A list that holds the error after the block.
+    """
+    caught: list[HomeroomError] = []
+    try:
+        yield caught
+    except kind as error:
+        caught.append(error)
+        return
+    raise AssertionError(f"not refused: {what}")
+
+
+def explained(error: BaseException) -> str:
+    """Put an error into words as a log would have it: with its hint, its causes, its places."""
+    hint = getattr(error, "hint", None) or ""
+    return "".join(traceback.format_exception(error)) + hint

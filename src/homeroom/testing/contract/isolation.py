@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +15,9 @@ from homeroom import environment
 from homeroom.errors import HomeroomError, StateError
 from homeroom.provider import Room
 from homeroom.provider.common import apply
-from homeroom.testing.contract.base import PREFERENCES, AdapterTest, texts
-from homeroom.testing.samples import SESSION, login
-from homeroom.testing.tree import changes, snapshot
+from homeroom.testing.contract.base import PREFERENCES, AdapterTest, refuses, texts
+from homeroom.testing.samples import SESSION, write_files
+from homeroom.testing.tree import Snapshot, changes, snapshot
 from homeroom.testing.watch import watched
 
 _SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -101,10 +102,11 @@ class Isolation(AdapterTest):
     def test_no_read_follows_a_symlink_out_of_the_room(self, tmp_path: Path) -> None:
         """An agent that puts the user's store in the place of its own gives nothing away."""
         user = self.full_user_home(tmp_path)
-        # A room that is laid out as the user's home is by the login's own files.
         full = self.room(tmp_path, full_credentials=True)
         for credential in self.credentials(tmp_path):
             self.provider().inject(full, credential)
+        left = {path: "\n".join(self.transcript) for path in self.transcripts.values()}
+        write_files(full.home, left | dict.fromkeys(self.commands, "Ship it."))
         for at, top in enumerate(sorted({*os.listdir(full.home), *os.listdir(user)})):
             trap = self.room(tmp_path, f"trap-{at}")
             target = (full.home if (full.home / top).exists() else user) / top
@@ -167,36 +169,20 @@ class Isolation(AdapterTest):
         provider.command(room, [])
         provider.needs(room)
 
-    def test_a_missing_store_is_no_error(self, tmp_path: Path) -> None:
-        """A user who never had the agent has no credential, and gets no file of it."""
-        user = self.user_home(tmp_path)
-        before = snapshot(tmp_path)
-        provider = self.provider()
-        for home in (user, tmp_path / "no-such-home"):
-            environ = {"HOME": str(home)}
-            assert provider.discover(environ, home) is None
-            assert list(provider.preferences(environ, home, PREFERENCES, hooks=True)) == []
-            for credential in self.credentials(tmp_path / "user"):
-                assert provider.restore(environ, home, credential) is False
-        assert [line for line in changes(before, snapshot(tmp_path)) if "user/user-" not in line][
-            1:
-        ] == []
-        assert login(1) != login(2)
-
 
 def _no_homes(root: Path) -> Iterator[Path]:
-    yield from (root / "nothing", Path(), Path("."), Path("relative"), Path(".."))
+    yield from (root / "nothing", Path(), Path("relative"), Path(".."))
 
 
-def _without(tree: dict[str, object], top: str) -> dict[str, object]:
+def _without(tree: Snapshot, top: str) -> Snapshot:
     return {name: entry for name, entry in tree.items() if name.split("/")[0] not in (top, ".")}
 
 
-@contextlib.contextmanager
-def refuses(kind: type[Exception], what: str) -> Iterator[None]:
-    """Expect an error of one kind."""
-    try:
-        yield
-    except kind:
-        return
-    raise AssertionError(f"not refused: {what}")
+def _plant(trap: Path, name: str, model: Path, outside: Path) -> Path:
+    """Put a symlink to a copy of a furnished home into the place of one file of a new one."""
+    shutil.copytree(model, outside, symlinks=True)
+    link = trap / name
+    for directory in reversed(link.relative_to(trap).parents):
+        (trap / directory).mkdir(mode=0o700, exist_ok=True)
+    link.symlink_to(outside / name)
+    return outside

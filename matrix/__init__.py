@@ -1,0 +1,1 @@
+"""The regression over versions of the sandbox runtime: ``nox -s matrix``."""

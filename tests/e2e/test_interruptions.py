@@ -1,0 +1,254 @@
+"""A run that is ended, fails or dies at any moment: what is left, and what comes back."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from homeroom.toolchain.store import Toolchain
+from tests.e2e.conftest import ANSWER, Runner, wait_until
+from tests.support.cli import homeroom_argv, run_homeroom
+from tests.support.model_server import ModelServer, model_server, says
+from tests.support.patched import STEPS
+from tests.support.runs import Journal, assert_nothing_left, leftovers, processes, records
+from tests.support.tree import changes, snapshot
+
+ENDINGS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+# From here on the agent has come and gone by itself.
+OVER = list(STEPS)[list(STEPS).index("ended") :]
+# A sweep leaves alone what is younger than five minutes.
+OLD = 600
+
+
+@pytest.fixture(autouse=True)
+def user_files_stay(runner: Runner) -> Iterator[None]:
+    home = runner.home.home
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text("{}")
+    before = snapshot(home)
+    yield
+    assert changes(before, snapshot(home)) == []
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_signal_ends_the_run_and_nothing_is_left(
+    runner: Runner, journal: Journal, step: str, name: str
+) -> None:
+    done = runner.start_patched(step, name, journal, "-p", "hi")
+    assert done.returncode == ENDINGS[name], done.stderr
+    assert done.stdout in ("", f"{ANSWER}\n")
+    assert "Traceback" not in done.stderr
+    assert "error: " in done.stderr or step in ("spawned", "started")
+    # Before its lock there is no run, and so nothing to be recorded.
+    states = [record["state"] for record in records(runner.home.root)]
+    assert states in ([[]] if step == "before the lock" else [["failed"], ["ended"], []])
+    assert_nothing_left(runner.home.root)
+
+
+def test_an_end_that_is_asked_for_is_graceful(
+    runner: Runner, slow_server: ModelServer, tmp_path: Path
+) -> None:
+    """The agent runs what its user wants to be done at the end, and keeps its transcript."""
+    seen = Journal(slow_server)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    note = elsewhere / "said-goodbye"
+    hook = {"type": "command", "command": "echo goodbye > said-goodbye"}
+    settings = json.dumps({"hooks": {"SessionEnd": [{"hooks": [hook]}]}})
+    arguments = ("-p", "hi", "--settings", settings)
+    supervisor = runner.popen(slow_server, *arguments, cwd=elsewhere)
+    wait_until(lambda: seen.requests())
+    supervisor.send_signal(signal.SIGTERM)
+    stdout, stderr = supervisor.communicate(timeout=30)
+    assert (supervisor.returncode, stdout) == (143, ""), stderr
+    assert note.read_text() == "goodbye\n"
+    assert list((runner.home.root / "state" / "transcripts").rglob("*.jsonl"))
+    [record] = records(runner.home.root)
+    assert (record["state"], record["exit_status"]) == ("ended", 143)
+
+
+def test_an_agent_that_will_not_end_is_killed(runner: Runner, toolchain: Toolchain) -> None:
+    """A stopped process takes no request; nobody waits for it longer than the grace."""
+    config = runner.home.root / "config" / "config.toml"
+    config.parent.mkdir(mode=0o700, parents=True)
+    config.write_text("[run]\nstop_grace = 0.5\n")
+    with model_server(toolchain, [says("slow " * 500)], "--latency", "500") as server:
+        seen = Journal(server)
+        supervisor = runner.popen(server, "-p", "hi")
+        wait_until(lambda: seen.requests())
+        claude = str(toolchain.tools["claude"].path)
+        [agent] = [one for one in processes(runner.home.root) if one.cmdline()[:1] == [claude]]
+        agent.suspend()
+        supervisor.send_signal(signal.SIGTERM)
+        supervisor.communicate(timeout=30)
+    assert supervisor.returncode == 143
+    assert not agent.is_running()
+
+
+@pytest.mark.parametrize("code", ["ENOSPC", "EACCES"])
+@pytest.mark.parametrize("part", range(3))
+def test_an_error_at_any_change_is_explained_and_undone(
+    runner: Runner, journal: Journal, code: str, part: int
+) -> None:
+    """Each change that a run makes fails once; the third of them that are a part's turn."""
+    expected = {"ENOSPC": {74}, "EACCES": {73, 69}}[code]
+    for number in range(1 + part, 1000, 3):
+        done = runner.start_patched(f"change:{number}", code, journal, "-p", "hi")
+        if done.returncode == 0:
+            break
+        where = f"change {number}: {done.stderr}"
+        assert done.returncode in expected, where
+        assert "homeroom: error: " in done.stderr, where
+        assert "Traceback" not in done.stderr, where
+        assert leftovers(runner.home.root) == [], where
+    assert number > 10, "the run makes more changes than that"
+    assert done.stdout == f"{ANSWER}\n"
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_disk_that_gets_full_is_explained_and_nothing_is_left(
+    runner: Runner, journal: Journal, part: int
+) -> None:
+    for number in range(1 + part, 1000, 3):
+        done = runner.start_patched(f"change:{number}+", "ENOSPC", journal, "-p", "hi")
+        if done.returncode == 0:
+            break
+        where = f"change {number}: {done.stderr}"
+        assert done.returncode == 74, where
+        assert "No space left on device" in done.stderr, where
+        assert "Traceback" not in done.stderr, where
+        assert not list((runner.home.root / "state").glob("instances/run_*")), where
+    assert number > 10, "the run makes more changes than that"
+
+
+def age(root: Path) -> None:
+    """Make everything that runs have left look old enough for a sweep."""
+    past = time.time() - OLD
+    for path in [*(root / "state" / "runs").iterdir(), *(root / "state" / "instances").iterdir()]:
+        os.utime(path, (past, past))
+
+
+def sweep(runner: Runner, *options: str) -> list[dict[str, str]]:
+    done = run_homeroom("sweep", "--json", *options, env=runner.home.env, cwd=runner.home.home)
+    assert (done.returncode, done.stderr) == (0, "")
+    entries: list[dict[str, str]] = json.loads(done.stdout)["entries"]
+    return entries
+
+
+KILLED = [step for step in STEPS if step != "before the lock"]
+
+
+@pytest.mark.parametrize("step", KILLED)
+def test_what_a_killed_supervisor_leaves_is_swept(
+    runner: Runner, journal: Journal, step: str
+) -> None:
+    root = runner.home.root
+    done = runner.start_patched(step, "SIGKILL", journal, "-p", "hi")
+    assert done.returncode == -signal.SIGKILL
+    before = snapshot(root)
+    assert {entry["verdict"] for entry in sweep(runner)} == {"spared"}
+    assert changes(before, snapshot(root)) == []
+    age(root)
+    assert {entry["verdict"] for entry in sweep(runner, "--dry-run")} == {"would remove"}
+    assert {entry["verdict"] for entry in sweep(runner)} == {"removed"}
+    assert_nothing_left(root)
+    assert sweep(runner) == []
+    assert [record["state"] for record in records(root)] in ([], ["crashed"], ["ended"])
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_kill_between_any_two_changes_is_recovered_from(
+    runner: Runner, journal: Journal, part: int
+) -> None:
+    root = runner.home.root
+    for number in range(1 + part, 1000, 3):
+        done = runner.start_patched(f"change:{number}", "SIGKILL", journal, "-p", "hi")
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, f"change {number}: {done.stderr}"
+        if not (root / "state" / "runs").exists():
+            continue
+        (root / "state" / "instances").mkdir(mode=0o700, exist_ok=True)
+        age(root)
+        assert {entry["verdict"] for entry in sweep(runner)} <= {"removed"}, f"change {number}"
+        assert leftovers(root) == [], f"change {number}"
+    assert number > 10, "the run makes more changes than that"
+    assert_nothing_left(root)
+
+
+def test_the_agent_of_a_killed_supervisor_is_ended(
+    runner: Runner, slow_server: ModelServer, toolchain: Toolchain
+) -> None:
+    root = runner.home.root
+    seen = Journal(slow_server)
+    supervisor = runner.popen(slow_server, "-p", "hi")
+    wait_until(lambda: seen.requests())
+    supervisor.kill()
+    supervisor.communicate()
+    claude = str(toolchain.tools["claude"].path)
+    [agent] = [one for one in processes(root) if one.cmdline()[:1] == [claude]]
+    assert agent.status() != psutil.STATUS_ZOMBIE
+    age(root)
+    [entry] = sweep(runner)
+    assert entry["verdict"] == "removed"
+    assert "orphaned processes ended" in entry["reason"]
+    assert not agent.is_running()
+    [record] = records(root)
+    assert record["state"] == "crashed"
+    # What it had said so far is kept.
+    assert list((root / "state" / "transcripts" / record["run_id"]).rglob("*.jsonl"))
+
+
+def test_the_next_start_sweeps(runner: Runner, journal: Journal) -> None:
+    root = runner.home.root
+    runner.start_patched("a room", "SIGKILL", journal, "-p", "hi")
+    [killed] = leftovers_of_rooms(root)
+    age(root)
+    # Within a minute nothing would be looked for again.
+    (root / "state" / "last-sweep").unlink(missing_ok=True)
+    done = runner.start(journal, "-p", "hi")
+    assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n")
+    assert f"sweep: removed {killed}" in done.stderr
+
+
+def leftovers_of_rooms(root: Path) -> list[str]:
+    return [path.name for path in (root / "state" / "instances").glob("run_*")]
+
+
+def test_a_live_room_is_never_swept(runner: Runner, toolchain: Toolchain) -> None:
+    root = runner.home.root
+    with model_server(toolchain, [says("slow " * 40)], "--latency", "100") as server:
+        seen = Journal(server)
+        supervisor = runner.popen(server, "-p", "hi")
+        wait_until(lambda: seen.requests())
+        age(root)
+        rooms = leftovers_of_rooms(root)
+        assert [(entry["verdict"], entry["reason"]) for entry in sweep(runner)] == [
+            ("spared", "it is alive")
+        ]
+        other = runner.start(server, "-p", "hi")
+        assert other.returncode == 0
+        assert leftovers_of_rooms(root) == rooms
+        stdout, stderr = supervisor.communicate(timeout=60)
+    assert (supervisor.returncode, stdout.strip()) == (0, ("slow " * 40).strip()), stderr
+    assert_nothing_left(root)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.03, 0.06, 0.1, 0.15])
+def test_an_end_in_the_first_moments_leaves_nothing(
+    runner: Runner, slow_server: ModelServer, pause: float
+) -> None:
+    """While Python still starts its own habit rules, and what ends it is the signal."""
+    process = runner.popen(slow_server, "-p", "hi")
+    time.sleep(pause)
+    process.terminate()
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode in (-signal.SIGTERM, 143), stderr
+    assert "Traceback" not in stderr

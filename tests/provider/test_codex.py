@@ -1,0 +1,90 @@
+"""Codex keeps the contract of the seam."""
+
+import base64
+import json
+from collections.abc import Mapping
+
+from homeroom.provider import Message, Provider
+from homeroom.provider.codex import Codex
+from homeroom.testing import CARRIED, HOOK, SECRET, SESSION, GrantContract, Login
+
+_WHEN = "2026-11-30T12:00:00.000Z"
+_ROLLOUT = f".codex/sessions/2026/11/30/rollout-2026-11-30T12-00-00-{SESSION}.jsonl"
+
+
+class TestCodex(GrantContract):
+    key_prefixes = {"api-key": "sk-proj-"}
+    token_hosts = ("auth.openai.com",)
+    moved_by = {"CODEX_HOME": {".codex/auth.json": "auth.json"}}
+    preferences = {
+        "settings": {
+            ".codex/config.toml": f"""# Mine.
+model = "{CARRIED}"
+notify = ["{HOOK}"]
+
+[mcp_servers.docs]
+command = "docs"
+env = {{ KEY = "{SECRET}" }}
+
+[model_providers.mine]
+experimental_bearer_token = "{SECRET}"
+http_headers = {{ Authorization = "{SECRET}" }}
+
+[hooks]
+Stop = [{{ command = "{HOOK}" }}]
+"""
+        },
+        "instructions": {".codex/AGENTS.md": CARRIED},
+        "skills": {".codex/skills/ship/SKILL.md": CARRIED, ".agents/skills/sail/SKILL.md": CARRIED},
+    }
+    transcripts = {"/home/me/project": _ROLLOUT}
+    transcript = [
+        json.dumps({"timestamp": _WHEN, "type": "session_meta", "payload": {"id": SESSION}}),
+        *(
+            json.dumps({"timestamp": _WHEN, "type": "response_item", "payload": item})
+            for item in (
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "Which files are there?"}],
+                },
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "I look."}],
+                },
+                {"type": "function_call", "name": "shell", "arguments": '{"command":["ls"]}'},
+                {"type": "function_call_output", "call_id": "t", "output": "README"},
+            )
+        ),
+    ]
+    conversation = [
+        Message("user", "Which files are there?", _WHEN),
+        Message("assistant", "I look.", _WHEN),
+        Message("tool call", 'shell {"command":["ls"]}', _WHEN),
+        Message("tool result", "README", _WHEN),
+    ]
+    commands = (".codex/skills/ship-it/SKILL.md", ".agents/skills/ship-it/SKILL.md")
+    project_commands = (".agents/skills/ship-it/SKILL.md",)
+
+    def provider(self) -> Provider:
+        return Codex()
+
+    def logged_in(self, login: Login) -> Mapping[str, str]:
+        tokens = {
+            "id_token": _token(login, {"email": "me@example.invalid"}),
+            "access_token": _token(login, {"exp": int(login.expires_at)}),
+            "refresh_token": login.renewal,
+            "account_id": login.account,
+        }
+        document = {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens}
+        return {".codex/auth.json": json.dumps(document)}
+
+
+def _token(login: Login, claims: Mapping[str, object]) -> str:
+    """Make a JSON web token whose signature is the login's secret; none is blank."""
+    header, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+        for part in ({"alg": "RS256"}, claims)
+    )
+    return f"{header}.{body}.{login.access}" if login.access else ""
