@@ -26,7 +26,9 @@ LOCK = "src/homeroom/toolchain/lock"
 SYSTEM = {
     "bwrap": "bubblewrap",
     "chromium": "chromium",
+    "dbus-daemon": "dbus",
     "git": "git",
+    "gnome-keyring-daemon": "gnome-keyring",
     "socat": "socat",
     "tmux": "tmux",
 }

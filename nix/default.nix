@@ -11,8 +11,12 @@ let
     ++ lib.optional hostPlatform.isMusl "musl"
   );
   pins = import ./pins.nix platform;
-  nodejs = pkgs.callPackage ./nodejs.nix { pin = pins.node; };
-  fetchNpmPackage = pkgs.callPackage ./fetch-npm-package.nix { inherit nodejs; };
+  registries = import ./registries.nix { inherit lib; };
+  nodejs = pkgs.callPackage ./nodejs.nix {
+    pin = pins.node;
+    inherit registries;
+  };
+  fetchNpmPackage = pkgs.callPackage ./fetch-npm-package.nix { inherit nodejs registries; };
   tools = lib.mapAttrs (
     name: pin:
     pkgs.callPackage ./tool.nix {

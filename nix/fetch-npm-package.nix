@@ -5,6 +5,7 @@
   lib,
   stdenvNoCC,
   nodejs,
+  registries,
 }:
 {
   name,
@@ -15,15 +16,13 @@
 stdenvNoCC.mkDerivation {
   name = "${lib.replaceStrings [ "@" "/" ] [ "" "-" ] name}-${version}.tgz";
   buildCommand = ''
-    export HOME=$TMPDIR npm_config_cache=$TMPDIR/cache
+    ${registries.prepare}
+    export npm_config_cache=$TMPDIR/cache
     ${nodejs}/${nodejs.node} ${nodejs}/${nodejs.npm} pack ${lib.escapeShellArg "${name}@${version}"} \
       --silent --ignore-scripts --no-update-notifier --pack-destination "$TMPDIR"
     mv "$TMPDIR"/*.tgz "$out"
   '';
   outputHashMode = "flat";
   outputHash = integrity;
-  impureEnvVars = lib.fetchers.proxyImpureEnvVars ++ [
-    "NODE_EXTRA_CA_CERTS"
-    "npm_config_registry"
-  ];
+  inherit (registries) impureEnvVars;
 }

@@ -1,6 +1,7 @@
 # The command: homeroom with its toolchain and with what a room takes from the system.
 {
   lib,
+  mkShell,
   stdenv,
   symlinkJoin,
   makeWrapper,
@@ -24,22 +25,26 @@ let
     git
     which
   ];
-in
-symlinkJoin {
-  inherit (package) name;
-  paths = [ package ];
-  nativeBuildInputs = [ makeWrapper ];
-  # --set-default: whoever names another toolchain means it.
-  postBuild = ''
-    wrapProgram "$out/bin/homeroom" \
-      --set-default HOMEROOM_TOOLCHAIN ${toolchain} \
-      ${lib.optionalString (sandbox != [ ]) "--prefix PATH : ${lib.makeBinPath sandbox}"} \
-      --suffix PATH : ${lib.makeBinPath others}
-  '';
-  passthru = { inherit python toolchain; };
-  meta = {
-    description = "A private, pinned, sandboxed room for every run of a coding agent";
-    license = lib.licenses.asl20;
-    mainProgram = "homeroom";
+  homeroom = symlinkJoin {
+    inherit (package) name;
+    paths = [ package ];
+    nativeBuildInputs = [ makeWrapper ];
+    # --set-default: whoever names another toolchain means it.
+    postBuild = ''
+      wrapProgram "$out/bin/homeroom" \
+        --set-default HOMEROOM_TOOLCHAIN ${toolchain} \
+        ${lib.optionalString (sandbox != [ ]) "--prefix PATH : ${lib.makeBinPath sandbox}"} \
+        --suffix PATH : ${lib.makeBinPath others}
+    '';
+    passthru = {
+      inherit python toolchain;
+      shell = mkShell { packages = [ homeroom ]; };
+    };
+    meta = {
+      description = "A private, pinned, sandboxed room for every run of a coding agent";
+      license = lib.licenses.asl20;
+      mainProgram = "homeroom";
+    };
   };
-}
+in
+homeroom

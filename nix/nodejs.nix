@@ -7,16 +7,17 @@
   python3,
   autoPatchelfHook,
   pin,
+  registries,
 }:
 let
   python = python3.withPackages (packages: [ packages.pip ]);
-  # ….-py2.py3-none-manylinux_2_28_x86_64.whl: nixpkgs tells pip that it takes no such wheel.
+  # The end of the wheel's name: pip is told, or it would ask for what this Python takes.
   tag = builtins.head (builtins.match ".*-none-(.*)[.]whl" pin.wheel.file);
   wheel = stdenvNoCC.mkDerivation {
     name = pin.wheel.file;
     nativeBuildInputs = [ python ];
     buildCommand = ''
-      export HOME=$TMPDIR
+      ${registries.prepare}
       python -m pip download --quiet --no-deps --no-cache-dir --disable-pip-version-check \
         --only-binary :all: --platform ${tag} --dest download ${pin.distribution}==${pin.version}
       mv download/*.whl "$out"
@@ -24,13 +25,7 @@ let
     outputHashMode = "flat";
     outputHashAlgo = "sha256";
     outputHash = pin.wheel.sha256;
-    # Where to fetch from is the machine's configuration, as it is for pip itself.
-    impureEnvVars = lib.fetchers.proxyImpureEnvVars ++ [
-      "PIP_CERT"
-      "PIP_DEFAULT_TIMEOUT"
-      "PIP_EXTRA_INDEX_URL"
-      "PIP_INDEX_URL"
-    ];
+    inherit (registries) impureEnvVars;
   };
 in
 stdenv.mkDerivation {

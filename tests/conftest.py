@@ -72,6 +72,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         remove_tree(own)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What a test asks for tells what it needs: nobody has to remember a mark.
+    for item in items:
+        if "toolchain" in getattr(item, "fixturenames", ()):
+            item.add_marker("toolchain")
+
+
 @pytest.fixture(autouse=True)
 def _surroundings_unchanged() -> Iterator[None]:
     directory, environment = os.getcwd(), _environment()

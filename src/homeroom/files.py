@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -122,6 +123,11 @@ def replace_private(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file of that name is what ``replace_private`` had not finished."""
+    return re.fullmatch(r"\..+\.[0-9a-f]{12}", name) is not None
 
 
 def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:

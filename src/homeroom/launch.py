@@ -9,7 +9,7 @@ from homeroom import adoption, archive, home, plan, provider
 from homeroom.config import Config
 from homeroom.credential import vault
 from homeroom.credential.secret import Credential
-from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError, ToolError
+from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths
 from homeroom.plan import Plan
@@ -20,7 +20,7 @@ from homeroom.run import lock, record, sweep
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
-from homeroom.session.foreground import Foreground, Outcome
+from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
 
@@ -75,6 +75,8 @@ def start(
         except BaseException as error:
             run.failure = error
             raise
+    # One that came while the room was wiped hindered nothing, and is answered all the same.
+    signals.check()
     return outcome.status
 
 
@@ -83,7 +85,8 @@ def _allocate(
 ) -> tuple[Plan, RunLock]:
     """Decide the run, and take its lock before anything else of it exists."""
     for _ in range(_LOCK_TRIES):
-        decided = plan.make(request, environ, paths, config, home.new_run_id())
+        run_id = request.run_id or home.new_run_id()
+        decided = plan.make(request, environ, paths, config, run_id)
         plan.require_tools(decided, environ, paths)
         ensure_private_dir(paths.state)
         ensure_private_dir(paths.runs)
@@ -121,6 +124,8 @@ class _Run:
             created=time.time(),
             supervisor=os.getpid(),
             supervisor_identity=identity(os.getpid()),
+            name=decided.wish.request.name,
+            session=decided.wish.request.session,
         )
         self._record = adoption.marked(self._record, decided)
         self._injected: str | None = None
@@ -168,16 +173,11 @@ class _Run:
             unwind.add(self._adopt)
         if self._config.run.archive == "always":
             unwind.add(self._archive)
-        session = Foreground(
-            self._instance, self._signals, self._plan.mode, self._config.run.stop_grace
-        )
-        try:
-            outcome = session.run(self._plan.command, self._on_start)
-        except OSError as error:
-            raise ToolError(
-                f"cannot start {self._plan.command.argv[0]}: {error.strerror}",
-                "run `homeroom setup` to repair the toolchain",
-            ) from error
+        asked = self._plan.wish.request
+        limits = Limits(asked.limit, asked.max_idle, self._last_activity)
+        grace = self._config.run.stop_grace
+        session = Foreground(self._instance, self._signals, self._plan.mode, grace, limits)
+        outcome = session.run(self._plan.command, self._on_start)
         if not outcome.started:
             raise _not_started(outcome)
         self._status = outcome.status
@@ -186,6 +186,11 @@ class _Run:
             if os.path.lexists(path):
                 self._tell(f"the run made {path}, which other tools of yours obey: look at it")
         return outcome
+
+    def _last_activity(self) -> float:
+        files = self._plan.provider.transcripts(self._instance.home)
+        times = [os.lstat(path).st_mtime for path in files]
+        return max([self._record.created, *times])
 
     def unlock(self) -> None:
         """Let the lock go; its file stays while something of the run is left."""
@@ -196,9 +201,10 @@ class _Run:
 
     def _on_start(self, pid: int) -> None:
         self._save(self._record.moved("running", sandbox=pid))
-        # They are in memory now; the files would be one more copy of a secret each.
+        # What is in them is in memory now: the files would be one more copy of a secret each.
         (self._instance.runtime / "environment").unlink(missing_ok=True)
-        self._instance.settings.unlink(missing_ok=True)
+        if self._plan.host.upstream is not None:
+            self._instance.settings.unlink(missing_ok=True)
 
     def _warn_of_twins(self) -> None:
         """Say when another living run could renew the same grant: the first one to do so wins."""
@@ -297,6 +303,7 @@ def sweep_dead(
     dry_run: bool = False,
     places: adoption.Places | None = None,
     tell: Tell | None = None,
+    only: str | None = None,
 ) -> sweep.Report:
     """Remove what dead runs left, keeping their transcripts and the logins they renewed.
 
@@ -305,6 +312,7 @@ def sweep_dead(
         dry_run: Whether to only say what would be done.
         places: Where the master stores are; None leaves those alone.
         tell: Says a line to the user.
+        only: The one run to look at, whatever its age; None for all.
 
     Returns:
         What was done with each entry.
@@ -323,4 +331,5 @@ def sweep_dead(
         if places is not None and tell is not None:
             adoption.salvage(adapter, instance.home, of, places, tell)
 
-    return sweep.sweep(paths, dry_run=dry_run, archive=keep)
+    youngest = 0.0 if only else sweep.YOUNGEST
+    return sweep.sweep(paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only)

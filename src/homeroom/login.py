@@ -1,27 +1,19 @@
 """Logging in and out: into homeroom's vault, and out of it again."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom import launch
+from homeroom import launch, verification
 from homeroom.adoption import Places
 from homeroom.config import Config, Files, Run
 from homeroom.credential.index import Entry
 from homeroom.credential.secret import Credential, CredentialKind, Secret
-from homeroom.errors import CredentialError, TryAgainError
+from homeroom.errors import CredentialError
 from homeroom.plan import Plan
 from homeroom.provider import Provider
 from homeroom.request import Request
 from homeroom.session.signals import Signals
-
-_PROBE_LIMIT = 20.0
-_NAMES: Mapping[CredentialKind, str] = {
-    "api-key": "API key",
-    "token": "long-lived token",
-    "oauth": "grant",
-}
-_OFFLINE = "add --offline to save it unchecked"
+from homeroom.verification import NAMES
 
 
 @dataclass(frozen=True)
@@ -83,10 +75,10 @@ def by_secret(desk: Desk, kind: CredentialKind, secret: Secret, *, offline: bool
     """
     reason = desk.provider.check_shape(kind, secret)
     if reason is not None:
-        raise CredentialError(f"that is no {_NAMES[kind]} of {desk.provider.name}: {reason}")
+        raise CredentialError(f"that is no {NAMES[kind]} of {desk.provider.name}: {reason}")
     credential = Credential(kind, secret, "what you entered")
     if not offline:
-        probe(desk.provider, credential)
+        verification.ask(desk.provider, credential, desk.places.environ)
     return desk.save(credential)
 
 
@@ -167,67 +159,6 @@ def _narrowed(config: Config) -> Config:
     """Leave of the configuration what a login needs: what the user denies, and patience."""
     run = Run(archive="never", stop_grace=config.run.stop_grace)
     return Config(files=Files(deny=config.files.deny), run=run, vault=config.vault)
-
-
-def probe(provider: Provider, credential: Credential) -> None:
-    """Ask the provider's server, once, whether it lets a credential through.
-
-    Proxies and certificates are those of the environment (``HTTPS_PROXY``,
-    ``SSL_CERT_FILE``), as urllib and OpenSSL read them.
-
-    Args:
-        provider: The adapter.
-        credential: What to try.
-
-    Raises:
-        CredentialError: The server refused it.
-        TryAgainError: The server could not be asked, or gave an answer that says nothing.
-    """
-    import http.client
-    import urllib.error
-    import urllib.request
-
-    class Unmoved(urllib.request.HTTPRedirectHandler):
-        """Follows nobody: the credential is for this server alone."""
-
-        def redirect_request(self, *_: object, **__: object) -> None:
-            """Refuse."""
-
-    url, headers = provider.probe(credential)
-    shown = {
-        name: value.reveal() if isinstance(value, Secret) else value
-        for name, value in headers.items()
-    }
-    host = url.split("/")[2]
-    try:
-        request = urllib.request.Request(url, headers=shown)  # noqa: S310 - the adapter's own
-        with urllib.request.build_opener(Unmoved).open(request, timeout=_PROBE_LIMIT):
-            return
-    except urllib.error.HTTPError as error:
-        error.close()
-        _judge(error.code, host, credential)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        said = f": {reason}" if isinstance(reason, OSError) else ""
-        raise TryAgainError(
-            f"cannot ask {host} whether the {_NAMES[credential.kind]} is good{said}",
-            f"look at the network, HTTPS_PROXY and SSL_CERT_FILE, or {_OFFLINE}",
-        ) from None
-
-
-def _judge(status: int, host: str, credential: Credential) -> None:
-    name = _NAMES[credential.kind]
-    if status in (401, 403):
-        raise CredentialError(
-            f"{host} refuses that {name} (status {status}); nothing was saved",
-            f"copy it again, whole; or {_OFFLINE}",
-        )
-    # Too many requests: a server says that only to somebody it knows.
-    if status != 429:  # noqa: PLR2004
-        raise TryAgainError(
-            f"{host} answers with status {status}, which says nothing about the {name}",
-            f"try again later, or {_OFFLINE}",
-        )
 
 
 def _listed(roots: tuple[Path, ...]) -> str:

@@ -74,9 +74,8 @@ def find(environ: Mapping[str, str]) -> Upstream | None:
         ConfigError: One is not the address of an HTTP proxy. To go round a proxy that
             somebody set up is never the answer.
     """
-    every = _address(environ, "ALL_PROXY")
-    http = _address(environ, "HTTP_PROXY") or every
-    https = _address(environ, "HTTPS_PROXY") or every or http
+    http = _address(environ, "HTTP_PROXY") or _address(environ, "ALL_PROXY")
+    https = _address(environ, "HTTPS_PROXY") or _address(environ, "ALL_PROXY") or http
     if https is None:
         return None
     exempt = re.split(r"[\s,]+", _value(environ, "NO_PROXY")[1])

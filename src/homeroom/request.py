@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from homeroom.provider import LoginWay
 
@@ -21,6 +22,11 @@ class Request:
         profile: Which of the vault's credentials, or None for what is configured.
         endpoint: The base URL of a model server that stands in for the vendor (the demo).
         interactive: Whether a person's terminal is on standard input.
+        name: What the user calls the run, or None.
+        run_id: The run's id, where whoever asked has made it up already.
+        session: How the run is held.
+        limit: After how many seconds it is ended, or None.
+        max_idle: After how many seconds without a word in its transcript, or None.
         login: How to log in, where that is what the room is for: it has no workspace but
             its home, and no credential.
     """
@@ -35,4 +41,9 @@ class Request:
     profile: str | None = None
     endpoint: str | None = None
     interactive: bool = False
+    name: str | None = None
+    run_id: str | None = None
+    session: Literal["foreground", "tmux"] = "foreground"
+    limit: float | None = None
+    max_idle: float | None = None
     login: LoginWay | None = None

@@ -22,7 +22,12 @@ def discard(tree: Path, trash: Path) -> None:
         StateError: The trash cannot be used.
         StorageError: Something in the tree could not be removed.
     """
-    ensure_private_dir(trash)
+    try:
+        ensure_private_dir(trash)
+    except StorageError:
+        # A full disk has no place for the trash: then not at once, but gone all the same.
+        remove_tree(tree)
+        return
     gone = trash / f"{tree.name}.{os.urandom(6).hex()}"
     try:
         os.rename(tree, gone)

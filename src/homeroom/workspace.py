@@ -119,11 +119,6 @@ def find(
         ) from error
     if not stat.S_ISDIR(mode):
         raise WorkspaceError(f"cannot work in {real}: not a directory", "name a directory")
-    if not os.access(real, os.R_OK | os.W_OK | os.X_OK):
-        raise WorkspaceError(
-            f"cannot work in {real}: you may not read, write and enter it",
-            "choose a directory of your own",
-        )
     try:
         str(real).encode()
     except UnicodeEncodeError as error:
@@ -135,6 +130,11 @@ def find(
     private = [Path(os.path.realpath(path)) for path in private]
     _refuse_wide(real, homes)
     _refuse_private(real, private)
+    if not os.access(real, os.R_OK | os.W_OK | os.X_OK):
+        raise WorkspaceError(
+            f"cannot work in {real}: you may not read, write and enter it",
+            "choose a directory of your own",
+        )
     obeyed = (*OBEYED, *also_obeyed)
     top = _work_tree_top(real, homes)
     if top is None:

@@ -1,6 +1,6 @@
 """The report for CI servers."""
 
-from xml.etree import ElementTree as Xml
+from xml.etree import ElementTree as ET
 
 from homeroom.cli import check_junit
 from tests.check.samples import HOSTILE, document, every_verdict
@@ -8,7 +8,7 @@ from tests.check.samples import HOSTILE, document, every_verdict
 
 def test_each_verdict_is_what_a_ci_server_makes_of_it() -> None:
     found = every_verdict()
-    root = Xml.fromstring(check_junit.document(found))
+    root = ET.fromstring(check_junit.document(found))
     assert root.attrib["tests"] == str(len(found["probes"]))
     assert [root.attrib[kind] for kind in ("failures", "errors", "skipped")] == ["1", "1", "1"]
     cases = {case.attrib["name"]: case for case in root.iter("testcase")}
@@ -22,19 +22,19 @@ def test_each_verdict_is_what_a_ci_server_makes_of_it() -> None:
 
 def test_each_group_is_a_suite() -> None:
     found = document()
-    suites = Xml.fromstring(check_junit.document(found)).findall("testsuite")
+    suites = ET.fromstring(check_junit.document(found)).findall("testsuite")
     assert [suite.attrib["name"] for suite in suites] == [
         group["name"] for group in found["groups"]
     ]
 
 
 def test_what_is_hostile_stays_text() -> None:
-    root = Xml.fromstring(check_junit.document(every_verdict(HOSTILE)))
+    root = ET.fromstring(check_junit.document(every_verdict(HOSTILE)))
     messages = [case.attrib["message"] for case in root.iter("failure")]
     assert messages[0].startswith("failed: <script>document.title=")
     assert messages[0].endswith(r"\x1b[31m\x07\u202etxt.exe \udcff\x00")
 
 
-def _kind(case: Xml.Element) -> str:
+def _kind(case: ET.Element) -> str:
     assert len(case) == 1
     return case[0].tag

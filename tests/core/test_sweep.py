@@ -117,7 +117,9 @@ def test_a_live_run_is_spared_however_old(paths: Paths) -> None:
     instance, taken = begin(paths)
     shift(paths, instance.run_id, 10 * OLD)
     before = snapshot(instance.root), snapshot(instance.temp)
-    assert verdicts(paths) == {instance.run_id: "spared"}
+    for dry_run in (True, False):
+        (entry,) = sweep(paths, dry_run=dry_run).entries
+        assert (entry.verdict, entry.reason) == ("spared", "it is alive")
     assert (snapshot(instance.root), snapshot(instance.temp)) == before
     taken.release()
 

@@ -225,13 +225,14 @@ def forged(top: Path, git_dir: Path, common: str) -> None:
     (git_dir / "commondir").write_text(f"{common}\n")
 
 
+@pytest.mark.parametrize("base", ["home", "srv"])
 @pytest.mark.parametrize("inner", [".", "sub", "a/b"])
 @pytest.mark.parametrize("common", ["..", "../..", "../../..", "../../../..", "/"])
 def test_a_forged_worktree_below_a_directory_of_that_name_opens_nothing_above(
-    look: Look, home: Path, inner: str, common: str
+    look: Look, tmp_path: Path, base: str, inner: str, common: str
 ) -> None:
     """An agent can write .git in a directory that is no repository, for the next run."""
-    top = home / "worktrees" / "feature"
+    top = tmp_path / base / "worktrees" / "feature"
     forged(top, top / inner, common)
     assert all(path.is_relative_to(top) for path in writable(look(top)))
 

@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -124,16 +125,23 @@ class Runner:
         self, moment: str, event: str, server: Journal | ModelServer, *arguments: str
     ) -> CompletedProcess[str]:
         """Do as ``start``, with something that goes wrong at one moment (``tests.support.patched``)."""
-        return subprocess.run(
-            self.patched_argv(moment, event, server, *arguments),
-            env=self.home.env,
-            cwd=self.workspace,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        argv = self.patched_argv(moment, event, server, *arguments)
+        # Files, because an agent that outlives its supervisor would hold pipes open.
+        with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+            process = subprocess.Popen(
+                argv,
+                env=self.home.env,
+                cwd=self.workspace,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+            )
+            status = process.wait(60)
+            said = []
+            for stream in (stdout, stderr):
+                stream.seek(0)
+                said.append(stream.read())
+        return CompletedProcess(argv, status, *said)
 
     def popen(
         self, server: Journal | ModelServer, *arguments: str, cwd: Path | None = None

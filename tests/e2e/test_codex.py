@@ -1,8 +1,11 @@
 """The real Codex in its room: one-shot and at a terminal, with the user's files and without."""
 
 import base64
+import contextlib
 import json
+import os
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -40,6 +43,7 @@ env = { PETS_KEY = "sk-proj-kit-pets-0123456789abcdef" }
 [projects."/somewhere/else"]
 trust_level = "trusted"
 """
+SKILL = "---\nname: {0}\ndescription: How to {0}.\n---\nGo.\n"
 
 
 @pytest.fixture(scope="module")
@@ -159,14 +163,10 @@ def test_the_first_start_is_at_the_prompt_and_nothing_stays(
 
 def ask(terminal: Terminal, prompt: str) -> None:
     terminal.write(prompt)
-    # What comes too fast counts as pasted, and Enter then as a part of it.
+    # Keys that come too fast count as pasted, and Enter then as a part of the text.
     wait_until(lambda: prompt in terminal.screen())
-    for _ in range(10):
-        terminal.send("Enter")
-        with_answer = f"› {prompt}\n"
-        if with_answer in terminal.wait_for(prompt) and "Ask Codex" in terminal.screen():
-            return
-        terminal.wait_for(prompt)
+    time.sleep(0.3)
+    terminal.send("Enter")
 
 
 def test_the_agents_exit_status_is_passed_on(codex: Codexes) -> None:
@@ -180,7 +180,7 @@ def test_login_status_tells_what_the_room_holds(codex: Codexes) -> None:
     assert (out.returncode, "Not logged in" in out.stderr) == (1, True)
     codex.write({".codex/auth.json": json.dumps({"OPENAI_API_KEY": "sk-proj-" + "k" * 30})})
     key = codex.plain("login", "status")
-    assert (key.returncode, "Logged in using an API key" in key.stderr) == (0, True)
+    assert (key.returncode, "API key configured" in key.stderr) == (0, True)
     codex.write({".codex/auth.json": json.dumps(grant("kit-renewal"))})
     granted = codex.plain("login", "status")
     assert (granted.returncode, "Logged in using ChatGPT" in granted.stderr) == (0, True)
@@ -193,6 +193,9 @@ def test_a_grant_is_in_the_room_without_what_renews_it(
     store.mkdir(mode=0o755)
     (store / "auth.json").write_text(json.dumps(grant("kit-renewal")))
     before = snapshot(store)
+    # By its own way out the CLI waits for the vendor, for whom nobody answers here.
+    (config := ready_home.root / "config" / "config.toml").parent.mkdir(parents=True)
+    config.write_text("[run]\nstop_grace = 0.2\n")
     terminal.start(homeroom_argv("start", "codex"), env=ready_home.env, cwd=workspace)
     terminal.wait_for("Ask Codex to do anything")
     (home,) = (ready_home.root / "state" / "instances").glob("run_*/home")
@@ -201,13 +204,20 @@ def test_a_grant_is_in_the_room_without_what_renews_it(
     assert stat.S_IMODE((room / "auth.json").stat().st_mode) == 0o600
     held = json.loads((room / "auth.json").read_bytes())
     assert held == {**grant(""), "last_refresh": held["last_refresh"]}
-    texts = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
-    assert not any(b"kit-renewal" in text for text in texts)
-    terminal.send("C-c")
-    terminal.send("C-c")
-    assert terminal.wait_exit() == 0
+    assert "kit-renewal" not in everything_below(home)
+    terminal.close()
     assert changes(before, snapshot(store)) == []
     assert_nothing_left(ready_home.root)
+
+
+def everything_below(home: Path) -> str:
+    """Read all files of a home in which the agent is at work."""
+    found = b""
+    for parent, _, names in os.walk(home):
+        for name in names:
+            with contextlib.suppress(OSError), open(os.path.join(parent, name), "rb") as file:
+                found += file.read()
+    return found.decode(errors="replace")
 
 
 def grant(renewal: str) -> dict[str, Any]:
@@ -272,8 +282,8 @@ def test_seeded_preferences_are_obeyed_in_the_room(codex: Codexes) -> None:
     codex.write(
         {
             ".codex/AGENTS.md": "Be brief.\n",
-            ".codex/skills/ship-it/SKILL.md": "---\nname: ship-it\ndescription: Ships.\n---\nGo.\n",
-            ".agents/skills/sail-it/SKILL.md": "---\nname: sail-it\ndescription: Sails.\n---\nGo.\n",
+            ".codex/skills/ship-it/SKILL.md": SKILL.format("ship-it"),
+            ".agents/skills/sail-it/SKILL.md": SKILL.format("sail-it"),
             ".codex/config.toml": SETTINGS,
         }
     )

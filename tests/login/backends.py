@@ -9,7 +9,7 @@ from keyring.errors import KeyringLocked
 
 
 class _Backend(KeyringBackend):
-    priority = 5
+    priority = 5.0
 
     def get_password(self, service: str, username: str) -> str | None:
         raise NotImplementedError

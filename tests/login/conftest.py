@@ -17,6 +17,7 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
+from tests.login.vendor import Vendor
 from tests.support.runs import assert_nothing_left
 
 ROOT = Path(__file__).parent.parent.parent
@@ -64,6 +65,10 @@ class User:
 
     def with_env(self, **more: str | Path) -> Self:
         return replace(self, home=self.home.with_env(**more))
+
+    def at(self, vendor: Vendor) -> Self:
+        """Let this user's vendor be that one."""
+        return self.with_env(https_proxy=vendor.url, SSL_CERT_FILE=vendor.certificate)
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, str(STANDIN), *arguments]
@@ -113,6 +118,14 @@ def ready_user(user: User, toolchain: Toolchain) -> Iterator[User]:
     """The same with a toolchain. Nothing may be left of their runs."""
     yield user.with_env(HOMEROOM_TOOLCHAIN=toolchain.root)
     assert_nothing_left(user.home.root)
+
+
+@pytest.fixture
+def vendor(tmp_path: Path) -> Iterator[Vendor]:
+    """A provider's server in the place of every one there is."""
+    server = Vendor(tmp_path)
+    with server.running():
+        yield server
 
 
 @dataclass(frozen=True)

@@ -15,25 +15,27 @@ from homeroom.cli.main import main
 from homeroom.provider import LoginWay, Needs, Room, SeedFile
 from homeroom.provider.claude import Claude
 
-# It keeps its login as the real one does. "login CODE" on a terminal writes what it was told
-# in the room's login.json; "swap" replaces the room's login by the text in the variable.
+# It keeps its login as Claude Code does. $STANDIN_GRANT is what a login, or a renewal, gives it.
 SCRIPT = """
+workspace=$PWD
 cd "$HOME"
+umask 077
+renew() { printf '%s' "$STANDIN_GRANT" > .claude/.credentials.json; }
+hold() {
+    : > "$workspace/held"
+    while [ ! -e "$workspace/let-go" ]; do sleep 0.05; done
+}
 case $1 in
 login)
     printf 'Paste code here > '
     read -r code
     [ "$code" = good ] || exit 3
-    umask 077
-    printf '%s' "$STANDIN_GRANT" > .claude/.credentials.json
+    renew
     printf 'Logged in.\\n'
     ;;
-hold)
-    cd "$OLDPWD"
-    : > held
-    while [ ! -e let-go ]; do sleep 0.05; done
-    ;;
-swap) printf '%s' "$STANDIN_GRANT" > .claude/.credentials.json ;;
+hold) hold ;;
+renew) renew ;;
+renew-and-hold) renew; hold ;;
 show)
     cat .claude/.credentials.json
     printf '%s\\n' "$ANTHROPIC_API_KEY$CLAUDE_CODE_OAUTH_TOKEN"

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,6 @@ from tests.support.tree import snapshot
 USAGE, TRY_AGAIN, REFUSED = 2, 75, 76
 
 
-@pytest.fixture
-def vendor(tmp_path: Path) -> Iterator[Vendor]:
-    server = Vendor(tmp_path)
-    with server.running():
-        yield server
-
-
-def at(user: User, vendor: Vendor) -> User:
-    return user.with_env(https_proxy=vendor.url, SSL_CERT_FILE=vendor.certificate)
-
-
 # --- keys and tokens -----------------------------------------------------------------------
 
 
@@ -39,7 +27,7 @@ def at(user: User, vendor: Vendor) -> User:
 def test_a_good_secret_is_saved_after_one_question(
     user: User, vendor: Vendor, way: str, secret: str, header: str
 ) -> None:
-    done = at(user, vendor).run("login", way, stdin=f"  {secret}\n")
+    done = user.at(vendor).run("login", way, stdin=f"  {secret}\n")
     assert done.returncode == 0, done.stderr
     assert vendor.hosts == ["api.anthropic.com"]
     assert len(vendor.requests) == 1
@@ -49,12 +37,18 @@ def test_a_good_secret_is_saved_after_one_question(
     assert user.index()[0]["kind"] == way.removeprefix("--")
 
 
+def test_the_rooms_own_variables_lead_to_the_server_too(user: User, vendor: Vendor) -> None:
+    user = user.with_env(ALL_PROXY=vendor.url, NODE_EXTRA_CA_CERTS=vendor.certificate)
+    assert user.run("login", "--api-key", stdin=KEY).returncode == 0
+    assert len(vendor.requests) == 1
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_secret_that_the_server_refuses_is_not_saved(
     user: User, vendor: Vendor, status: int
 ) -> None:
     vendor.status = status
-    done = at(user, vendor).run("login", "--api-key", stdin=KEY)
+    done = user.at(vendor).run("login", "--api-key", stdin=KEY)
     assert done.returncode == REFUSED
     assert f"api.anthropic.com refuses that API key (status {status})" in done.stderr
     assert not user.state.exists()
@@ -62,7 +56,7 @@ def test_a_secret_that_the_server_refuses_is_not_saved(
 
 def test_a_busy_server_knows_whom_it_tells_so(user: User, vendor: Vendor) -> None:
     vendor.status = 429
-    assert at(user, vendor).run("login", "--api-key", stdin=KEY).returncode == 0
+    assert user.at(vendor).run("login", "--api-key", stdin=KEY).returncode == 0
 
 
 @pytest.mark.parametrize("status", [404, 500, 503])
@@ -70,7 +64,7 @@ def test_an_answer_that_says_nothing_is_told_with_the_way_past_it(
     user: User, vendor: Vendor, status: int
 ) -> None:
     vendor.status = status
-    done = at(user, vendor).run("login", "--api-key", stdin=KEY)
+    done = user.at(vendor).run("login", "--api-key", stdin=KEY)
     assert done.returncode == TRY_AGAIN
     assert "--offline" in done.stderr
     assert not user.state.exists()
@@ -78,7 +72,7 @@ def test_an_answer_that_says_nothing_is_told_with_the_way_past_it(
 
 def test_a_redirect_is_not_followed_with_the_secret(user: User, vendor: Vendor) -> None:
     vendor.status, vendor.headers = 302, "Location: https://elsewhere.test/\r\n"
-    done = at(user, vendor).run("login", "--api-key", stdin=KEY)
+    done = user.at(vendor).run("login", "--api-key", stdin=KEY)
     assert done.returncode == TRY_AGAIN
     assert vendor.hosts == ["api.anthropic.com"]
 
@@ -143,8 +137,8 @@ def test_a_wrong_command_line_saves_nothing(user: User, arguments: list[str]) ->
 def test_the_secret_is_in_no_command_line(user: User, vendor: Vendor) -> None:
     """Not even while it is being tried: the server is asked by this process itself."""
     program = subprocess.Popen(
-        at(user, vendor).argv("login", "--api-key"),
-        env=at(user, vendor).home.env,
+        user.at(vendor).argv("login", "--api-key"),
+        env=user.at(vendor).home.env,
         cwd=user.workspace,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,6 +1,7 @@
 """A provider's server on this machine, behind a proxy and a certificate authority of its own."""
 
 import contextlib
+import json
 import re
 import socket
 import ssl
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import trustme
 
-# The ends of a request's head; what is asked for has no body.
 _END = b"\r\n\r\n"
 
 
@@ -19,6 +19,15 @@ class Vendor:
 
     Args:
         directory: Where the authority's certificate is put.
+
+    Attributes:
+        certificate: The authority's, in PEM.
+        url: The proxy's address.
+        status: What is answered.
+        headers: More of the answer.
+        answers: JSON for paths that are answered with 200, whatever the status.
+        requests: What was asked, each with its head.
+        hosts: Whom it was asked of.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -27,6 +36,7 @@ class Vendor:
         self._authority.cert_pem.write_to_path(str(self.certificate))
         self.status = 200
         self.headers = ""
+        self.answers: dict[str, object] = {}
         self.requests: list[str] = []
         self.hosts: list[str] = []
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -68,17 +78,35 @@ class Vendor:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._authority.issue_cert(asked[1]).configure_cert(context)
         with context.wrap_socket(connection, server_side=True) as secured:
-            self.requests.append(_head(secured))
-            answer = f"HTTP/1.1 {self.status} Said\r\nContent-Length: 0\r\n{self.headers}\r\n"
-            secured.sendall(answer.encode())
+            head = _head(secured)
+            self.requests.append(head)
+            secured.sendall(self._said(head).encode())
         return True
+
+    def _said(self, head: str) -> str:
+        path = head.split(" ")[1].partition("?")[0]
+        body = json.dumps(self.answers[path]) if path in self.answers else ""
+        status = 200 if body else self.status
+        lines = (
+            f"HTTP/1.1 {status} Said",
+            f"Content-Length: {len(body)}",
+            "Content-Type: application/json",
+            "Connection: close",
+        )
+        return "\r\n".join(lines) + f"\r\n{self.headers}\r\n{body}"
 
 
 def _head(connection: socket.socket) -> str:
+    """Read a request, with its body; only the head is of interest."""
     received = b""
     while _END not in received:
         part = connection.recv(65536)
         if not part:
             break
         received += part
-    return received.decode()
+    head, _, body = received.partition(_END)
+    found = re.search(rb"content-length: *([0-9]+)", head, re.IGNORECASE)
+    left = int(found[1]) - len(body) if found else 0
+    while left > 0 and (part := connection.recv(65536)):
+        left -= len(part)
+    return head.decode()

@@ -88,17 +88,24 @@ class Flake:
         )
 
     def evaluate_with(self, expression: str) -> Any:
-        """Give the value of an expression in which ``flake`` is the flake, on the stub."""
-        locked = self.call("flake", "metadata", "--json", *self.own_nixpkgs)
-        whole = json.loads(locked)["url"]
-        loaded = (
-            f'let locked = builtins.getFlake "{whole}"; stub = builtins.getFlake "path:{self.stub}";'
+        """Give the value of an expression that may name ``flake`` and ``stub``."""
+        return json.loads(self.call("eval", "--json", *self._expression(expression)))
+
+    def build_with(self, expression: str) -> str:
+        """Build what an expression gives, and say where it is."""
+        told = self.call(
+            "build", "--no-link", "--print-out-paths", "-L", *self._expression(expression)
+        )
+        return told.strip()
+
+    def _expression(self, text: str) -> tuple[str, ...]:
+        # getFlake takes no other inputs than the locked ones, and these need nixpkgs.
+        names = (
+            f'stub = builtins.getFlake "path:{self.stub}";'
             f" flake = (import {self.directory}/flake.nix).outputs"
-            f" {{ self = locked // flake; nixpkgs = stub; }};"
+            f" {{ self = flake // {{ outPath = {self.directory}; }}; nixpkgs = stub; }};"
         )
-        return json.loads(
-            self.call("eval", "--impure", "--json", "--expr", f"{loaded} in {expression}")
-        )
+        return ("--impure", "--expr", f"let {names} in {text}")
 
     def copy(self, target: Path) -> Self:
         """Copy the repository once more, for a test that changes it."""
@@ -112,6 +119,8 @@ def flake() -> Iterator[Flake]:
     nix = os.environ.get(NIX_VARIABLE)
     if not nix:
         pytest.fail(f"{NIX_VARIABLE} names no Nix: run these tests by `sh nox.sh -s nix`")
+    if os.geteuid() == 0:
+        pytest.fail("root's builds could write into the directories of the host that they see")
     # Not below the tests' own directory: rooms are made below a home, and no home may hold
     # the store, which every room reads.
     scratch = Path(tempfile.mkdtemp(prefix="homeroom-nix-", dir=os.path.realpath("/tmp")))
@@ -153,27 +162,29 @@ def _copy_repository(target: Path) -> None:
 
 
 def _host() -> dict[str, Any]:
+    # Real paths: the build sandbox shows /usr, and not what Debian's alternatives go through.
+    found = {name: os.path.realpath(str(shutil.which(name))) for name in PROGRAMS}
     return {
-        "programs": {name: shutil.which(name) for name in PROGRAMS} | {"python": sys.executable},
+        "programs": found | {"python": sys.executable},
         "python_packages": sorted(
-            {found.name.lower().replace("_", "-") for found in distributions()}
+            {package.name.lower().replace("_", "-") for package in distributions()}
         ),
     }
 
 
 def _configuration() -> str:
     # The build sandbox shows the host's programs, because the stub's packages are links to
-    # them, and of the rest nothing: no home, no other store, and no network but for what has
-    # a fixed hash.
-    python = {sys.prefix, sys.base_prefix}
-    shown = {"/usr", "/etc", "/bin=/usr/bin", "/lib=/usr/lib", "/lib64=/usr/lib64"}
-    found = sorted(name for name in shown if Path(name.rpartition("=")[2]).is_dir())
-    below = [path for path in python if not path.startswith("/usr/")]
+    # them, and nothing else: no home, and no network but for what has a fixed hash. Never
+    # /etc: Nix makes files of its own there, and would make them on the host.
+    system = {"/usr": "/usr", "/bin": "/usr/bin", "/lib": "/usr/lib", "/lib64": "/usr/lib64"}
+    python = [path for path in (sys.prefix, sys.base_prefix) if not path.startswith("/usr")]
+    shown = [f"{name}={path}" for name, path in system.items() if Path(path).is_dir()]
     return "\n".join(
         [
             "experimental-features = nix-command flakes",
             "sandbox = true",
-            f"sandbox-paths = {' '.join([*found, *sorted(below)])}",
+            f"sandbox-paths = {' '.join([*shown, *dict.fromkeys(python)])}",
+            *(f"ssl-cert-file = {bundle}" for bundle in _certificates()[:1]),
             "substituters =",
             "build-users-group =",
             "flake-registry =",
@@ -181,3 +192,8 @@ def _configuration() -> str:
             "max-jobs = 2",
         ]
     )
+
+
+def _certificates() -> list[str]:
+    names = ("NIX_SSL_CERT_FILE", "SSL_CERT_FILE", "PIP_CERT", "NODE_EXTRA_CA_CERTS")
+    return [os.environ[name] for name in names if os.environ.get(name)]

@@ -1,9 +1,11 @@
 """Runs behind a company's proxy: the real agents in the real sandbox, and TLS is verified."""
 
+import base64
 import json
 import os
+import re
 import subprocess
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,18 @@ import trustme
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.proxy.conftest import ANSWER, LOGIN, SPELLED, VENDORS
+from tests.e2e.conftest import wait_until
+from tests.proxy.conftest import ANSWER, KEYS, LOGIN, SPELLED, VENDORS
 from tests.proxy.intercepting import Proxy, intercepting_proxy
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import calls_then_says, model_server
-from tests.support.runs import Journal, records
+from tests.support.runs import Journal, assert_nothing_left, records
 
 CLAUDE = ("start", "claude", "--api-key-env", "CLAUDE_KEY")
 CODEX = ("start", "codex", "--api-key-env", "CODEX_KEY")
 HELLO = {CLAUDE: ("-p", "hello"), CODEX: ("exec", "hello")}
 AGENTS = [pytest.param(CLAUDE, id="claude"), pytest.param(CODEX, id="codex")]
+_BASIC = base64.b64encode(LOGIN.encode()).decode()
 BYPASS = "--dangerously-skip-permissions"
 
 
@@ -42,6 +46,19 @@ def test_an_agent_reaches_its_vendor_through_the_proxy(
     assert proxy.tunnels
 
 
+def start(*words: str, env: dict[str, str], cwd: Path) -> subprocess.Popen[str]:
+    """Start a run that the test does not wait for."""
+    return subprocess.Popen(
+        homeroom_argv(*words),
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_without_the_authority_claude_says_what_is_missing(
     home: PrivateHome, workspace: Path, proxy: Proxy
 ) -> None:
@@ -58,94 +75,115 @@ def test_without_the_authority_codex_says_what_is_missing(
 ) -> None:
     env = home.with_env(HTTPS_PROXY=proxy.url()).env
     # It tries for ever, so that it is ended as soon as it has said so.
-    with subprocess.Popen(
-        homeroom_argv(*CODEX, "--", "exec", "hello"),
-        env=env,
-        cwd=workspace,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as running:
+    with start(*CODEX, "--", "exec", "hello", env=env, cwd=workspace) as running:
         assert running.stderr is not None
-        said = next((line for line in running.stderr if "UnknownIssuer" in line), "")
+        said = next((line for line in running.stderr if "WebSocket" in line), "")
         running.terminate()
         running.communicate(timeout=30)
-    assert "invalid peer certificate" in said
+    assert "stage=Tls" in said
     assert running.returncode == 143
 
 
+# Patterns that do not find themselves: the command is in the room, too. The last one is what
+# must be found, or nothing would be.
 LOOK = f"""
-env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'
-cat "$HOME/../settings.json" "$HOME"/../runtime/* 2>&1
-grep -rs "" "$HOME" "$TMPDIR" "$TMPDIR/../c"
-ls -l "$SSL_CERT_FILE"; echo x >"$SSL_CERT_FILE"
-git ls-remote https://git.tunnel.invalid/x; git ls-remote https://git.exempt.invalid/x
+look() {{
+    (env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline) 2>&1 | tr '\\0' '\\n' | grep -c -- "$1"
+    grep -rsl -- "$1" "$HOME/.." "$TMPDIR/.." "$PWD" | wc -l
+}}
+for pattern in "hunter[2]" "{_BASIC[:8]}[{_BASIC[8]}]{_BASIC[9:]}" "run[_]"; do
+    echo found $(look "$pattern")
+done
+env | grep -i prox
+cat "$HOME/../settings.json" 2>&1
+echo x >>"$SSL_CERT_FILE"
+git ls-remote https://git.tunnel.invalid/x
+git ls-remote https://git.exempt.invalid/x
 echo done
 """
 
 
-@pytest.fixture
+@dataclass(frozen=True)
+class Looked:
+    """What came of a run: the tool's output, what homeroom told and kept, and the proxy."""
+
+    seen: str
+    told: str
+    proxy: Proxy
+
+
+@pytest.fixture(scope="module")
 def looked(
-    home: PrivateHome, workspace: Path, toolchain: Toolchain, ca_file: Path, authority: trustme.CA
-) -> dict[str, Any]:
-    """One run through a proxy with a password, in which the agent looks everywhere for it."""
-    config = home.root / "config" / "config.toml"
-    config.parent.mkdir(parents=True, mode=0o700)
-    config.write_text("[network]\nallow = ['*.tunnel.invalid', '*.exempt.invalid']\n")
+    toolchain: Toolchain, authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory
+) -> Looked:
+    """Do one run through a proxy with a password, in which the agent looks around."""
+    place = tmp_path_factory.mktemp("l")
+    user, workspace, root = place / "home", place / "home" / "project", place / "r"
+    for directory in (user, workspace, root, root / "config"):
+        directory.mkdir(mode=0o700)
+    authority.cert_pem.write_to_path(str(user / "company.pem"))
+    allow = "[network]\nallow = ['*.tunnel.invalid', '*.exempt.invalid']\n"
+    (root / "config" / "config.toml").write_text(allow)
+    instead = (*VENDORS, "git.tunnel.invalid")
     script = calls_then_says("Bash", {"command": LOOK, "timeout": 30000}, ANSWER)
     with (
         model_server(toolchain, script) as server,
-        intercepting_proxy(
-            authority, dict.fromkeys((*VENDORS, "git.tunnel.invalid"), server.port), LOGIN
-        ) as proxy,
+        intercepting_proxy(authority, dict.fromkeys(instead, server.port), LOGIN) as proxy,
     ):
         seen = Journal(server)
-        env = home.with_env(
-            https_proxy=proxy.url(SPELLED),
-            NO_PROXY="elsewhere.invalid .exempt.invalid",
-            NODE_EXTRA_CA_CERTS=ca_file,
-        ).env
+        env = {
+            "HOME": str(user),
+            "HOMEROOM_HOME": str(root),
+            "HOMEROOM_TOOLCHAIN": str(toolchain.root),
+            "PATH": os.environ["PATH"],
+            "https_proxy": proxy.url(SPELLED),
+            "NO_PROXY": "elsewhere.invalid .exempt.invalid",
+            "NODE_EXTRA_CA_CERTS": str(user / "company.pem"),
+            **KEYS,
+        }
         done = run_homeroom(*CLAUDE, "--", "-p", "look", BYPASS, env=env, cwd=workspace)
         assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
-        return {"seen": seen.result(), "proxy": proxy, "told": done.stderr}
+        assert_nothing_left(root)
+        told = done.stderr + json.dumps(records(root))
+        return Looked(seen.result(), told, proxy)
 
 
-def test_the_password_of_the_proxy_is_nowhere_in_the_room(
-    looked: dict[str, Any], home: PrivateHome
-) -> None:
-    seen, proxy = looked["seen"], looked["proxy"]
-    assert proxy.refused == 0
-    assert "done" in seen, "the command did not come to its end"
-    assert "HTTPS_PROXY=http" in seen, "the environment was not seen"
-    assert "bwrap" in seen, "no command line was seen"
-    assert "settings.json: No such file" in seen, "the settings were there to be read"
-    for text in (seen, looked["told"], json.dumps(records(home.root))):
+def test_the_password_of_the_proxy_is_nowhere_in_the_room(looked: Looked) -> None:
+    assert looked.proxy.refused == 0
+    plain, encoded, control = re.findall(r"^found (\d+) (\d+)$", looked.seen, re.MULTILINE)
+    assert plain == encoded == ("0", "0")
+    assert "0" not in control
+    assert "settings.json: No such file or directory" in looked.seen
+    for text in (looked.seen, looked.told):
         assert "hunter2" not in text
-        assert str(proxy.port) not in text
-    # Git trusts the company in there as well; the file itself cannot be changed.
-    assert "git.tunnel.invalid:443" in proxy.tunnels
-    assert "certificate" not in seen.lower().partition("git.tunnel.invalid")[2]
-    assert "Read-only file system" in seen
-    # What NO_PROXY names goes its own way.
-    assert proxy.hosts() == {"api.anthropic.com", "git.tunnel.invalid"}
+        assert str(looked.proxy.port) not in text
 
 
-def test_a_wrong_password_is_told_by_the_agent(
+def test_programs_in_the_room_trust_the_company_and_cannot_change_whom_they_trust(
+    looked: Looked,
+) -> None:
+    assert "git.tunnel.invalid:443" in looked.proxy.tunnels
+    assert "repository 'https://git.tunnel.invalid/x/' not found" in looked.seen
+    assert "certificates.pem: Read-only file system" in looked.seen
+
+
+def test_what_no_proxy_names_goes_its_own_way(looked: Looked) -> None:
+    assert looked.proxy.hosts() == {"api.anthropic.com", "git.tunnel.invalid"}
+    assert "git.exempt.invalid" in looked.seen
+
+
+def test_a_login_that_the_proxy_refuses_is_not_told_to_anybody(
     home: PrivateHome, workspace: Path, authority: trustme.CA, ca_file: Path
 ) -> None:
     with intercepting_proxy(authority, {}, "jo:another") as proxy:
-        env = home.with_env(
-            HTTPS_PROXY=proxy.url(SPELLED),
-            NODE_EXTRA_CA_CERTS=ca_file,
-            CLAUDE_CODE_MAX_RETRIES="0",
-        ).env
-        retries = ("--env", "CLAUDE_CODE_MAX_RETRIES")
-        done = run_homeroom(*CLAUDE, *retries, "--", "-p", "hello", env=env, cwd=workspace)
-        assert proxy.refused > 0
-    assert done.returncode == 1
-    assert "Unable to connect" in done.stdout
-    assert "hunter2" not in done.stdout + done.stderr
+        env = home.with_env(HTTPS_PROXY=proxy.url(SPELLED), NODE_EXTRA_CA_CERTS=ca_file).env
+        with start(*CLAUDE, "--", "-p", "hello", env=env, cwd=workspace) as running:
+            wait_until(lambda: proxy.refused)
+            running.terminate()
+            said = "".join(running.communicate(timeout=30))
+    assert proxy.tunnels == []
+    assert running.returncode == 143
+    assert "hunter2" not in said
 
 
 def test_a_demo_has_no_use_for_a_proxy(home: PrivateHome, workspace: Path) -> None:
@@ -206,5 +244,3 @@ def test_what_cannot_be_used_is_refused_and_explained(
     assert variable in done.stderr
     assert f"docs/how-to/{page}" in done.stderr
     assert variable != "HTTPS_PROXY" or "hunter2" not in done.stderr
-
-

@@ -208,6 +208,7 @@ def test_the_childs_environment_leads_to_mirrors_and_no_further(tmp_path: Path) 
         "TMPDIR": str(tmp_path),
         "LC_ALL": "C.UTF-8",
         "PIP_REQUIRE_VIRTUALENV": "0",
+        "NODE_USE_SYSTEM_CA": "1",
         "RUSTUP_HOME": str(tmp_path / "rustup"),
     }
     assert kept == {name: given[name] for name in given.keys() - dropped} | own

@@ -17,7 +17,9 @@ from homeroom.run import lock, record
 
 _HOUR = 3600.0
 _KEYRING = "credentials.keyring"
-_BASE = ("system.home", "state.configuration", _KEYRING)
+_INDEX = "credentials.index"
+_UNDERSTOOD = ("state.configuration",)
+_BASE = ("system.home", *_UNDERSTOOD, _INDEX, _KEYRING)
 
 
 def _chosen(name: str, around: Surroundings) -> Chosen:
@@ -86,6 +88,11 @@ def _files(name: str, around: Surroundings) -> Iterator[Path]:
     yield from (path for path in dict.fromkeys(own) if path.is_file())
     files = around.paths.state / "vault" / "files"
     yield from (path for path in sorted(files.rglob("*")) if path.is_file() and name in path.parts)
+
+
+def _index(around: Surroundings) -> Finding:
+    entries = open_vault(around.paths, around.config.vault.store).entries()
+    return ok(f"{len(entries)} logins") if entries else skipped("the vault is empty")
 
 
 def _keyring(around: Surroundings) -> Finding:
@@ -191,13 +198,14 @@ def probes() -> tuple[Probe, ...]:
             ),
         ]
     return (
+        Probe(_INDEX, "The list of the vault's logins can be read", _index, needs=_UNDERSTOOD),
         Probe(
             _KEYRING,
             "The keyring answers",
             _keyring,
             is_quick=False,
             limit=30.0,
-            needs=("state.configuration",),
+            needs=(_INDEX, *_UNDERSTOOD),
         ),
         Probe("credentials.vault", "Every login in the vault can be read", _vault, needs=_BASE),
         *found,

@@ -95,7 +95,8 @@ def _home(around: Surroundings) -> Finding:
         ).policy
     except WorkspaceError as error:
         return skipped(f"no room can work here: {error.message}")
-    there = [path for user in around.homes for name in _OF_HOME if (path := user / name).exists()]
+    listed = [user / name for user in around.homes for name in _OF_HOME]
+    there = [path for path in listed if os.path.lexists(path)]
     opened = [path for path in there if policy.is_readable(Path(os.path.realpath(path)))]
     if opened:
         return warn(f"readable in a room on this directory: {_listed(opened)}", _EXPLAINED)

@@ -118,15 +118,20 @@ def _secrets(around: Surroundings) -> dict[str, Path]:
     ]
     candidates["read.vault"] = sorted((around.paths.state / "vault").rglob("*"))
     candidates["read.state"] = sorted(around.paths.runs.glob("run_*.json"))[:1]
-    candidates["read.user-home"] = [
-        path for user in around.homes for path in sorted(user.iterdir())[:200]
-    ]
+    candidates["read.user-home"] = [path for user in around.homes for path in _listed(user)]
     found: dict[str, Path] = {}
     for name, paths in candidates.items():
         first = next((path for path in paths if _is_full(path)), None)
         if first is not None:
             found[name] = first
     return found
+
+
+def _listed(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())[:200]
+    except OSError:
+        return []
 
 
 def _is_full(path: Path) -> bool:

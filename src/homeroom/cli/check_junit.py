@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
-from xml.etree import ElementTree as Xml
+from xml.etree import ElementTree as ET
 
 _KINDS = {"fail": "failure", "broken": "error", "skipped": "skipped"}
 
@@ -17,16 +17,15 @@ def document(found: Mapping[str, Any]) -> str:
         The XML. A failure and its cure are a ``failure``, a probe without an answer is an
         ``error``; a warning passes, with what was seen in ``system-out``.
     """
-    root = Xml.Element("testsuites", name="homeroom check", **_numbers(found["probes"]))
+    root = ET.Element("testsuites", {"name": "homeroom check", **_numbers(found["probes"])})
     for group in dict.fromkeys(probe["group"] for probe in found["probes"]):
         probes = [probe for probe in found["probes"] if probe["group"] == group]
-        suite = Xml.SubElement(
-            root, "testsuite", name=group, timestamp=found["at"], **_numbers(probes)
-        )
+        about = {"name": group, "timestamp": found["at"], **_numbers(probes)}
+        suite = ET.SubElement(root, "testsuite", about)
         for probe in probes:
             suite.append(_case(probe))
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _numbers(probes: list[Mapping[str, Any]]) -> dict[str, str]:
@@ -40,8 +39,8 @@ def _numbers(probes: list[Mapping[str, Any]]) -> dict[str, str]:
     }
 
 
-def _case(probe: Mapping[str, Any]) -> Xml.Element:
-    case = Xml.Element(
+def _case(probe: Mapping[str, Any]) -> ET.Element:
+    case = ET.Element(
         "testcase",
         classname=f"homeroom.check.{probe['group']}",
         name=probe["name"],
@@ -50,9 +49,9 @@ def _case(probe: Mapping[str, Any]) -> Xml.Element:
     cure = f"\ndo: {probe['cure']}" if probe["cure"] else ""
     kind = _KINDS.get(probe["verdict"])
     if kind:
-        told = Xml.SubElement(case, kind, message=probe["seen"])
+        told = ET.SubElement(case, kind, message=probe["seen"])
         told.text = f"{probe['title']}: {probe['seen']}{cure}"
     else:
-        said = Xml.SubElement(case, "system-out")
+        said = ET.SubElement(case, "system-out")
         said.text = f"{probe['verdict']}: {probe['title']}: {probe['seen']}{cure}"
     return case

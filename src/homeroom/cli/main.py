@@ -9,10 +9,39 @@ import sys
 from collections.abc import Sequence
 
 from homeroom import __version__
-from homeroom.cli import check, dry_run, login, logout, setup, start, sweep
+from homeroom.cli import (
+    check,
+    dry_run,
+    hold,
+    login,
+    logout,
+    prune,
+    runs,
+    session,
+    setup,
+    start,
+    stop,
+    sweep,
+    transcript,
+    welcome,
+)
 from homeroom.errors import HomeroomError, StorageError
 
-_COMMANDS = (setup, login, logout, start, dry_run, check, sweep)
+_COMMANDS = (
+    setup,
+    login,
+    logout,
+    start,
+    dry_run,
+    runs,
+    session,
+    stop,
+    transcript,
+    check,
+    sweep,
+    prune,
+    hold,
+)
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -22,6 +51,7 @@ that run, proven shut before the agent enters, and wiped when it leaves."""
 
 _EPILOG = """\
 first steps:
+  homeroom                              where you are, and what comes next (--json for machines)
   homeroom setup                        install the pinned tools, once
   homeroom start --demo -- -p 'hello'   see it work: no account, no network
   homeroom start                        the agent, in a room, on this directory
@@ -70,6 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
+    if theirs is None and own in ([], ["--json"]):
+        return argparse.Namespace(handler=welcome.run, json=bool(own))
     try:
         arguments = _parser().parse_args(own)
         if theirs and not getattr(arguments, "takes_arguments", False):
@@ -78,6 +110,7 @@ def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
         _flush()
         raise
     arguments.arguments = tuple(theirs or ())
+    arguments.own = tuple(own)
     return arguments
 
 

@@ -74,6 +74,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _arguments(arguments: argparse.Namespace, agent: str) -> tuple[str, ...]:
+    from homeroom import provider
+    from homeroom.errors import UsageError
+
+    prompt = getattr(arguments, "afk", None)
+    if prompt is None:
+        return tuple(arguments.arguments)
+    if arguments.arguments:
+        raise UsageError("--afk gives the agent its arguments: leave out what comes after --")
+    return tuple(provider.get(agent).unattended(prompt))
+
+
 def request(
     arguments: argparse.Namespace,
     settings: "Config",
@@ -99,9 +111,16 @@ def request(
         raise UsageError(
             f"--demo-server {given}: not a server of this machine", "write http://127.0.0.1:PORT"
         )
+    agent = arguments.agent or settings.run.provider or provider.DEFAULT
+    run_id = getattr(arguments, "run_id", None)
     return Request(
-        agent=arguments.agent or settings.run.provider or provider.DEFAULT,
-        arguments=arguments.arguments,
+        agent=agent,
+        arguments=_arguments(arguments, agent),
+        name=getattr(arguments, "name", None),
+        run_id=run_id,
+        session="tmux" if run_id else "foreground",
+        limit=getattr(arguments, "timeout", None),
+        max_idle=getattr(arguments, "max_idle", None),
         directory=arguments.directory,
         api_key_env=arguments.api_key_env,
         use_credentials=not arguments.no_credentials,

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom.cli import options
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from homeroom import paths
     from homeroom.config import Config
 
+_LONGEST = 10 * 365 * 86400.0
 _EPILOG = """\
 examples:
   homeroom start                          the agent's own prompt, on this directory
@@ -43,6 +45,29 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--json", action="store_true", help="with --dry-run: print the plan as JSON"
     )
+    held = parser.add_argument_group("unattended runs")
+    held.add_argument(
+        "--detach",
+        action="store_true",
+        help="start it in a session of its own, which outlives this terminal (needs tmux)",
+    )
+    held.add_argument("--name", metavar="NAME", help="what to call it, in list, attach and stop")
+    held.add_argument(
+        "--afk",
+        metavar="PROMPT",
+        help="give it this to do, without anybody to ask: it ends on its own",
+    )
+    held.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="end it after this long (status 124)"
+    )
+    held.add_argument(
+        "--max-idle",
+        type=_seconds,
+        metavar="SECONDS",
+        help="end it when its transcript has not grown for this long (status 124)",
+    )
+    # For a session that was told to hold a run: its id was made up by who told it.
+    parser.add_argument("--run-id", help=argparse.SUPPRESS)
     parser.set_defaults(handler=run, takes_arguments=True)
 
 
@@ -72,6 +97,8 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
     places = paths.locate(environ)
     settings = config.load(places.config_file)
+    if arguments.detach:
+        return _detach(arguments, environ, places, settings)
     with Signals() as signals:
         _sweep(places, settings, environ)
         signals.check()
@@ -84,6 +111,41 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         with demo.model_server(store.require(places, environ)) as endpoint:
             request = options.request(arguments, settings, endpoint)
             return launch.start(request, environ, places, settings, signals, _tell)
+
+
+def _detach(
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+    places: "paths.Paths",
+    settings: "Config",
+) -> int:
+    """Start the same command in a session of its own, and say how to come back to it."""
+    from homeroom import detach, home, plan
+
+    # What is wrong is said here, and not in a session that nobody looks at.
+    endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
+    request = options.request(arguments, settings, endpoint)
+    plan.require_tools(
+        plan.make(request, environ, places, settings, home.new_run_id()), environ, places
+    )
+    own = [word for word in arguments.own if word != "--detach"]
+    record = detach.start(
+        [*own, "--", *arguments.arguments] if arguments.arguments else own,
+        environ,
+        places,
+        Path.cwd(),
+    )
+    short = record.name or record.run_id[:12]
+    print(record.run_id)
+    _tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
+    return 0
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < _LONGEST:
+        raise ValueError(text)
+    return seconds
 
 
 def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]) -> None:

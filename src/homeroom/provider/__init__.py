@@ -70,6 +70,10 @@ class Provider(Protocol):
     def account_key(self) -> str:
         """Which key of a credential's ``account`` document names the account."""
 
+    @property
+    def interrupt_key(self) -> str:
+        """The key, by tmux's name, that stops what the agent is doing and keeps it running."""
+
     # --- the room -----------------------------------------------------------------
 
     def environment(self, room: Room) -> Mapping[str, str]:
@@ -105,6 +109,12 @@ class Provider(Protocol):
 
     def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
         """Give the argv that starts the CLI in the room."""
+
+    def unattended(self, prompt: str) -> Sequence[str]:
+        """Give arguments by which the CLI does one thing, asks nobody, and ends on its own.
+
+        The sandbox is what confines it then.
+        """
 
     def needs(self, room: Room) -> Needs:
         """Give what the CLI asks of the sandbox.

@@ -55,6 +55,7 @@ class Claude:
 
     name = "claude"
     tool = "claude"
+    interrupt_key = "Escape"
     account_key = "accountUuid"
 
     def environment(self, room: Room) -> Mapping[str, str]:
@@ -110,6 +111,10 @@ class Claude:
     def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
         """Start the native program; the arguments are the user's own."""
         return (str(room.executable), *arguments)
+
+    def unattended(self, prompt: str) -> Sequence[str]:
+        """Print the answer, with every permission that the sandbox leaves."""
+        return ("-p", prompt, "--dangerously-skip-permissions")
 
     def needs(self, room: Room) -> Needs:
         """Reach the API; the token hosts only where the room may renew its grant."""

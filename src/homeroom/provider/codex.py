@@ -56,6 +56,7 @@ class Codex:
 
     name = "codex"
     tool = "codex"
+    interrupt_key = "Escape"
     account_key = "account_id"
 
     def environment(self, room: Room) -> Mapping[str, str]:
@@ -110,6 +111,10 @@ class Codex:
         if words[:1] and words[0] in _ONE_SHOT and skip not in words:
             words.insert(1, skip)
         return (str(room.executable), *words)
+
+    def unattended(self, prompt: str) -> Sequence[str]:
+        """Execute once; the seeded policy asks for nothing."""
+        return ("exec", prompt)
 
     def needs(self, room: Room) -> Needs:
         """Reach the API; the token host only where the room may renew its grant."""

@@ -38,13 +38,19 @@ class RunLock:
         self.release()
 
     def release(self) -> None:
-        """Remove the lock file, then let the lock go. A second call does nothing."""
+        """Remove the lock file, then let the lock go. A second call does nothing.
+
+        Raises:
+            StateError: The file cannot be removed; the lock is let go all the same.
+        """
         if self.descriptor < 0:
             return
         descriptor, self.descriptor = self.descriptor, -1
         try:
             # In this order: whoever gets the lock next sees that the name is gone.
             self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise explain(error, self.path, "remove the lock") from error
         finally:
             os.close(descriptor)
 

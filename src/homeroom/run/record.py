@@ -41,6 +41,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         sandbox: The pid, and process group, of the sandbox.
         exit_status: What ``start`` returned.
         note: Why it failed, where it did.
+        name: What the user calls it, or None.
+        session: How it is held.
         grant: Where the room holds what renews a grant: a digest of that.
         grant_from: The same: where the grant is from, ``store`` or ``vault/<profile>``.
         schema: The version of this layout.
@@ -57,6 +59,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ended: float | None = None
     exit_status: int | None = None
     note: str | None = None
+    name: str | None = None
+    session: Literal["foreground", "tmux"] = "foreground"
     grant: str | None = None
     grant_from: str | None = None
     schema: int = SCHEMA

@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from homeroom import home, trash
 from homeroom.errors import HomeroomError, StateError, StorageError
-from homeroom.files import ensure_private_dir, explain
+from homeroom.files import ensure_private_dir, explain, is_temporary
 from homeroom.paths import Paths
 from homeroom.process import end_members
 from homeroom.run import lock, record
@@ -81,6 +81,7 @@ def sweep(
     dry_run: bool = False,
     youngest: float = YOUNGEST,
     archive: Archive | None = None,
+    only: str | None = None,
 ) -> Report:
     """Remove the trees of runs that are no longer alive.
 
@@ -93,18 +94,23 @@ def sweep(
         dry_run: Whether to only say what would be done.
         youngest: Entries younger than this many seconds are spared.
         archive: Keeps what is kept of a run, called between its agent's end and the wipe.
+        only: The one run to look at; None for all, and what lies around besides.
 
     Returns:
         What was done with each entry.
     """
     report = Report()
-    for run_id in _run_ids(paths):
+    for run_id in [only] if only else _run_ids(paths):
         try:
             entry = _sweep_run(paths, run_id, dry_run=dry_run, youngest=youngest, archive=archive)
         except Exception as error:  # noqa: BLE001 - one run must never keep the others here
             entry = Entry(run_id, "failed", str(error))
         if entry is not None:
             report.entries.append(entry)
+    if only:
+        return report
+    for stray in _strays((paths.runs, paths.instances), youngest):
+        report.entries.append(_sweep_stray(stray, dry_run=dry_run))
     for directory in (paths.trash, paths.temp / "trash"):
         try:
             leftovers = trash.leftovers([directory])
@@ -170,6 +176,33 @@ def _take(paths: Paths, instance: home.Instance, archive: Archive | None) -> Ent
     held.release()
     agents = f", {ended} orphaned processes ended" if ended else ""
     return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}")
+
+
+def _strays(directories: Iterable[Path], youngest: float) -> list[Path]:
+    """List files that a process had not finished when it died."""
+    return [
+        path
+        for directory in directories
+        if directory.is_dir()
+        for path in sorted(directory.iterdir())
+        if _is_unfinished(path.name) and path.is_file() and lock.age(path) >= youngest
+    ]
+
+
+def _is_unfinished(name: str) -> bool:
+    """Tell the file of an unfinished write, and an order that nobody came for."""
+    return is_temporary(name) or name.endswith(".order")
+
+
+def _sweep_stray(stray: Path, *, dry_run: bool) -> Entry:
+    reason = "its writer died"
+    if dry_run:
+        return Entry(stray.name, "would remove", reason)
+    try:
+        stray.unlink(missing_ok=True)
+    except OSError as error:
+        return Entry(stray.name, "failed", str(error))
+    return Entry(stray.name, "removed", reason)
 
 
 def _record_or_none(path: Path) -> record.Record | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from homeroom import process
+from homeroom.errors import ToolError
 from homeroom.home import Instance
 from homeroom.sandbox import Command, Mode
 from homeroom.session import terminal
@@ -16,6 +17,8 @@ from homeroom.session.signals import ENDING, Signals
 
 _START_LIMIT = 60.0
 _TERMINATE_LIMIT = 2.0
+# As timeout(1) says it.
+_EXPIRED = 124
 _IMPATIENT = 3
 _LINE_LIMIT = 65536
 _SIGNALLED = 128
@@ -39,6 +42,37 @@ class Outcome:
     ended_by: int | None = None
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a run is ended though nobody asked.
+
+    Attributes:
+        seconds: After this long; None for never.
+        max_idle: After this long without activity; None for never.
+        last_activity: Tells when there was some last, in seconds since the epoch.
+    """
+
+    seconds: float | None = None
+    max_idle: float | None = None
+    last_activity: Callable[[], float] = time.time
+
+
+def _spawn(command: Command) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            command.argv,
+            env=dict(command.environment),
+            cwd=command.directory,
+            # A session of its own: no signal of the terminal reaches it but by us.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(
+            f"cannot start {command.argv[0]}: {error.strerror}",
+            "run `homeroom setup` to repair the toolchain",
+        ) from error
+
+
 class Foreground:
     """One sandboxed process, waited for.
 
@@ -47,9 +81,19 @@ class Foreground:
         signals: This process's signals.
         mode: "job" when the agent has a parent in the sandbox that can see it stop.
         grace: How long an agent that was asked to end may take, in seconds.
+        limits: When the run is to be ended, asked or not.
     """
 
-    def __init__(self, instance: Instance, signals: Signals, mode: Mode, grace: float) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        signals: Signals,
+        mode: Mode,
+        grace: float,
+        limits: Limits | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._expired = False
         self._instance = instance
         self._mode = mode
         self._signals = signals
@@ -76,7 +120,7 @@ class Foreground:
             How it ended.
 
         Raises:
-            OSError: It could not be started.
+            ToolError: It could not be started.
             StateError: Processes of the run could not be ended.
         """
         modes = terminal.remember()
@@ -87,13 +131,7 @@ class Foreground:
         self._told = os.open(control / "told", flags)
         self._signals.watch_session()
         try:
-            self._child = subprocess.Popen(
-                command.argv,
-                env=dict(command.environment),
-                cwd=command.directory,
-                # A session of its own: no signal of the terminal reaches it but by us.
-                start_new_session=True,
-            )
+            self._child = _spawn(command)
             self._wait(self._child, said, on_start)
         finally:
             self._end_all()
@@ -122,6 +160,7 @@ class Foreground:
                 if self._inner is None and time.monotonic() > start_limit:
                     self._refusal = f"it did not start within {_START_LIMIT:.0f} seconds"
                     return
+                self._watch_limits(start_limit - _START_LIMIT)
                 self._climb(child)
                 selector.select(self._patience())
                 self._signals.drain()
@@ -130,7 +169,18 @@ class Foreground:
         """How long to sleep: for ever, unless something is due."""
         if self._ladder:
             return max(0.0, self._ladder[0][0] - time.monotonic())
-        return 1.0 if self._inner is None else None
+        limited = self._limits.seconds is not None or self._limits.max_idle is not None
+        return 1.0 if self._inner is None or limited else None
+
+    def _watch_limits(self, begun: float) -> None:
+        limits = self._limits
+        late = limits.seconds is not None and time.monotonic() - begun > limits.seconds
+        idle = (
+            limits.max_idle is not None and time.time() - limits.last_activity() > limits.max_idle
+        )
+        if (late or idle) and self._ended_by is None:
+            self._expired = True
+            self._begin_end(signal.SIGTERM)
 
     def _listen(self, said: int) -> None:
         try:
@@ -208,7 +258,9 @@ class Foreground:
 
     def _outcome(self, child: "subprocess.Popen[bytes]") -> Outcome:
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode
-        if self._ended_by is not None:
+        if self._expired:
+            status = _EXPIRED
+        elif self._ended_by is not None:
             status = 128 + self._ended_by
         elif self._inner is None and self._refusal is None:
             self._refusal = f"the sandbox ended with status {status} before the agent started"

@@ -1,7 +1,8 @@
 """The test kit of homeroom: what every adapter must keep, and what it takes to test it.
 
 An adapter's test is a class that inherits ``ProviderContract`` and says what the adapter's
-CLI keeps where; see ``docs/how-to/add-an-agent.md``. Beyond what homeroom itself needs, the
+CLI keeps where; see ``docs/how-to/add-an-agent.md``. A sandbox's inherits
+``SandboxContract`` and says how one is made. Beyond what homeroom itself needs, the
 kit needs pytest and Hypothesis (``pip install homeroom[testing]``).
 """
 
@@ -9,10 +10,13 @@ import sys
 
 # Before the modules are imported: only then does pytest show the values in their asserts.
 if "pytest" in sys.modules:
-    sys.modules["pytest"].register_assert_rewrite("homeroom.testing.contract")
+    sys.modules["pytest"].register_assert_rewrite(
+        "homeroom.testing.contract", "homeroom.testing.sandbox"
+    )
 
-from homeroom.testing.contract import GrantContract, ProviderContract
+from homeroom.testing.contract import GrantContract, LiveProviderContract, ProviderContract
 from homeroom.testing.samples import CARRIED, HOOK, SECRET, SESSION, Login
+from homeroom.testing.sandbox import SandboxContract, sample_bench
 
 __all__ = [
     "CARRIED",
@@ -20,6 +24,9 @@ __all__ = [
     "SECRET",
     "SESSION",
     "GrantContract",
+    "LiveProviderContract",
     "Login",
     "ProviderContract",
+    "SandboxContract",
+    "sample_bench",
 ]

@@ -58,6 +58,7 @@ class FakeProvider:
 
     name = "fake"
     tool = TOOL
+    interrupt_key = "C-c"
     account_key = "account"
 
     def environment(self, room: Room) -> Mapping[str, str]:
@@ -82,6 +83,10 @@ class FakeProvider:
     def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
         """Start the script."""
         return (str(room.executable), *arguments)
+
+    def unattended(self, prompt: str) -> Sequence[str]:
+        """Say one thing."""
+        return (prompt,)
 
     def needs(self, room: Room) -> Needs:
         """Reach the API of a vendor that does not exist."""

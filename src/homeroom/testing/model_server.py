@@ -64,6 +64,7 @@ class ModelServer:
 
     @property
     def port(self) -> int:
+        """The port on loopback."""
         return int(self.url.rpartition(":")[2])
 
     def journal(self, **filters: str | int) -> list[dict[str, Any]]:

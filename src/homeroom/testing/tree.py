@@ -46,13 +46,13 @@ def snapshot(path: Path, *, contents: bool = True) -> Snapshot:
     """
     if not os.path.lexists(path):
         return {}
-    found = {".": _entry(path, contents)}
+    found = {".": _entry(path, contents=contents)}
     if found["."].kind != "directory":
         return found
     for parent, directories, files in os.walk(path, onerror=_fail):
         for name in (*directories, *files):
             child = Path(parent, name)
-            found[str(child.relative_to(path))] = _entry(child, contents)
+            found[str(child.relative_to(path))] = _entry(child, contents=contents)
     return found
 
 
@@ -90,7 +90,7 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, onerror=open_up)
 
 
-def _entry(path: Path, contents: bool) -> Entry:
+def _entry(path: Path, *, contents: bool) -> Entry:
     status = os.lstat(path)
     kind = _KINDS[stat.S_IFMT(status.st_mode)]
     content = b""

@@ -63,6 +63,8 @@ def environment(environ: Mapping[str, str], temporary: Path) -> dict[str, str]:
         "TMPDIR": str(temporary),
         "LC_ALL": "C.UTF-8",
         "PIP_REQUIRE_VIRTUALENV": "0",
+        # The system's authorities as well as Node.js's own: pip asks those, too.
+        "NODE_USE_SYSTEM_CA": "1",
         # pip asks `rustc --version` for its User-Agent, and where that is rustup's it writes
         # settings into its home (seen with pip 23.2).
         "RUSTUP_HOME": str(temporary / "rustup"),

@@ -50,7 +50,23 @@ _PIP_ERRORS: list[tuple[str, type[HomeroomError]]] = [
         TryAgainError,
     ),
 ]
-_AGAIN = "check the network, and the mirror or proxy that {client} is configured for"
+# What stands between this machine and the registries, by what both clients say of it.
+_BETWEEN = (
+    (
+        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|\w*SELF_SIGNED\w*|UNABLE_TO_[GV]\w+",
+        "a certificate that is not trusted here answers for the registry",
+        "docs/how-to/corporate-certificates.md",
+    ),
+    (
+        r"\b407\b|Proxy Authentication Required",
+        "the proxy wants a login, or refuses the one that it was given",
+        "docs/how-to/behind-a-proxy.md",
+    ),
+)
+_AGAIN = (
+    "check the network, and the mirror or proxy that {client} is configured for "
+    "(docs/how-to/behind-a-proxy.md)"
+)
 _HINTS: dict[type[HomeroomError], str] = {
     IntegrityError: "nothing was kept; if a mirror serves it, tell whoever runs the mirror",
     StorageError: "free some space there, then run: homeroom setup",
@@ -171,6 +187,7 @@ def _explain_pip(ended: child.Ended, pins: Pins) -> NoReturn:
         raise ToolError(
             f"pip is missing for {sys.executable}", f"{sys.executable} -m ensurepip --upgrade"
         )
+    _explain_between(said, f"{what} could not be installed")
     for pattern, error in _PIP_ERRORS:
         if re.search(pattern, said, re.IGNORECASE):
             _fail(error, f"{what} could not be installed: {_last_line(said)}", "pip")
@@ -182,6 +199,14 @@ def _explain_pip(ended: child.Ended, pins: Pins) -> NoReturn:
     _fail(ToolError, f"{what} could not be installed: {_last_line(said)}", "pip")
 
 
+def _explain_between(said: str, what: str, told: str = "") -> None:
+    for pattern, reason, page in _BETWEEN:
+        if found := re.search(pattern, said, re.IGNORECASE):
+            hint = f"see {page}, then run: homeroom setup"
+            detail = _CREDENTIALS.sub("", told) or found[0]
+            raise TryAgainError(f"{what}: {reason} ({detail})", hint)
+
+
 def _explain_npm(ended: child.Ended, pins: Pins) -> NoReturn:
     code, summary = _npm_error(ended)
     if code == "EINTEGRITY":
@@ -190,6 +215,8 @@ def _explain_npm(ended: child.Ended, pins: Pins) -> NoReturn:
         _fail(IntegrityError, f"{_tool_of(package, pins)} is not the pinned one: {summary}", "npm")
     error = _NPM_ERRORS.get(code)
     if error is None:
+        told = f"{code} {summary}"
+        _explain_between(told, "the npm packages could not be installed", told)
         missing = code in {"E401", "E403", "E404", "ETARGET", "ENOVERSIONS", ""}
         error = ToolError if missing else TryAgainError
     _fail(error, f"the npm packages could not be installed: {code} {summary}".strip(), "npm")

@@ -65,7 +65,7 @@ let
         nativeBuildInputs = [ pkgs.makeWrapper ];
         buildCommand = ''
           makeWrapper ${host.programs.python} $out/bin/python \
-            --set PYTHONPATH "${lib.concatMapStringsSep ":" (package: "${package}/site") built}"
+            ${lib.concatMapStringsSep " " (package: "--prefix PYTHONPATH : ${package}/site") built}
         '';
       };
   };

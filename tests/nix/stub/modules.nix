@@ -40,21 +40,17 @@ in
     nullOr = type: "null or ${type}";
   };
   evalModules =
-    {
-      modules,
-      specialArgs,
-    }:
+    { modules, specialArgs }:
     let
-      evaluated = map (module: if builtins.isFunction module then module arguments else module);
-      flat = builtins.concatMap (module: [ module ] ++ flat (evaluated (module.imports or [ ])));
-      all = flat (evaluated modules);
-      # Options come first and by themselves: settings may depend on them.
+      call = module: if builtins.isFunction module then module (specialArgs // { config = chosen; }) else module;
+      flat = builtins.concatMap (module: [ (call module) ] ++ flat (call module).imports or [ ]);
+      all = flat modules;
+      # What our modules look at are their own options, which plain modules set: so these come
+      # first, and no setting has to be known before itself.
       declared = builtins.foldl' merged { } (map (module: module.options or { }) all);
-      given = map (module: module.config or (removeAttrs module [ "imports" "options" ])) all;
-      arguments = specialArgs // {
-        inherit config;
-      };
-      config = builtins.foldl' merged (defaults declared) (map settled given);
+      plain = builtins.filter (module: !builtins.isFunction module) modules;
+      chosen = builtins.foldl' merged (defaults declared) plain;
+      config = builtins.foldl' merged chosen (map (module: settled (module.config or { })) all);
     in
     {
       inherit config;

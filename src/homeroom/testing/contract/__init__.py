@@ -9,10 +9,11 @@ from homeroom.testing.contract.furnishing import Furnishing
 from homeroom.testing.contract.grants import Grants
 from homeroom.testing.contract.isolation import Isolation
 from homeroom.testing.contract.leavings import Leavings
+from homeroom.testing.contract.live import LiveProviderContract
 from homeroom.testing.contract.secrecy import Secrecy
 from homeroom.testing.contract.stores import Stores
 
-__all__ = ["GrantContract", "ProviderContract"]
+__all__ = ["GrantContract", "LiveProviderContract", "ProviderContract"]
 
 
 class ProviderContract(Isolation, Furnishing, Stores, Secrecy, Leavings):

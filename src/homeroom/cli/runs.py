@@ -1,0 +1,143 @@
+"""``homeroom list``: the runs there are."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from homeroom.paths import Paths
+    from homeroom.run.find import Found
+
+_EPILOG = """\
+examples:
+  homeroom list              the runs that are alive
+  homeroom list --all        the ended ones as well
+  homeroom list --watch      again every second, until Ctrl-C
+  homeroom list --json       one JSON document (docs/reference/json.md)"""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "list",
+        help="list runs",
+        description="List the runs that are alive.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--all", action="store_true", help="also the ended ones")
+    parser.add_argument("--watch", action="store_true", help="show the list again every second")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(handler=run)
+
+
+def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """List runs.
+
+    Args:
+        arguments: The parsed command line.
+        environ: The caller's environment.
+
+    Returns:
+        0.
+    """
+    from homeroom import paths
+
+    places = paths.locate(environ)
+    while True:
+        text = _shown(arguments, places)
+        if not arguments.watch:
+            print(text)
+            return 0
+        print(f"\x1b[H\x1b[2J{text}" if sys.stdout.isatty() else text, flush=True)
+        time.sleep(1)
+
+
+def _shown(arguments: argparse.Namespace, places: "Paths") -> str:
+    from homeroom.run import find
+
+    runs, damaged = find.all_runs(places)
+    for line in damaged:
+        print(f"homeroom: {line}", file=sys.stderr)
+    rows = [_row(places, run) for run in runs if arguments.all or run.state not in _OVER]
+    if arguments.json:
+        return json.dumps({"schema": 1, "runs": rows}, indent=2)
+    return _table(rows) if rows else "no runs" if arguments.all else "no runs are alive"
+
+
+_OVER = ("ended", "failed")
+
+
+def _row(places: "Paths", run: "Found") -> dict[str, Any]:
+    record = run.record
+    return {
+        "run_id": record.run_id,
+        "name": record.name,
+        "state": run.state,
+        "provider": record.provider,
+        "workspace": record.workspace,
+        "branch": _branch(Path(record.workspace)) if run.is_alive else None,
+        "session": record.session,
+        "created": record.created,
+        "ended": record.ended,
+        "exit_status": record.exit_status,
+        "last_activity": _last_activity(places, run),
+    }
+
+
+def _branch(workspace: Path) -> str | None:
+    """Read which branch a work tree is on, as git keeps it (gitrepository-layout(5))."""
+    try:
+        head = (workspace / ".git" / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
+
+
+def _last_activity(places: "Paths", run: "Found") -> float | None:
+    """Tell when the agent last wrote to its transcript, in seconds since the epoch."""
+    if not run.is_alive:
+        return run.record.ended
+    from homeroom import home, provider
+
+    instance = home.instance_of(places, run.record.run_id)
+    times = [
+        path.stat().st_mtime
+        for path in provider.get(run.record.provider).transcripts(instance.home)
+        if path.is_file()
+    ]
+    return max(times, default=run.record.created)
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = [f"{'RUN':<16} {'STATE':<9} {'AGENT':<8} {'AGE':>5} {'IDLE':>5} {'HELD':<10} WORKSPACE"]
+    now = time.time()
+    for row in rows:
+        label = row["name"] or row["run_id"][:12]
+        idle = _ago(now, row["last_activity"]) if row["ended"] is None else ""
+        branch = f" ({row['branch']})" if row["branch"] else ""
+        status = "" if row["exit_status"] is None else f" → {row['exit_status']}"
+        lines.append(
+            f"{label:<16} {row['state'] + status:<9} {row['provider']:<8}"
+            f" {_ago(now, row['created']):>5} {idle:>5} {row['session']:<10} {row['workspace']}{branch}"
+        )
+    return "\n".join(lines)
+
+
+def _ago(now: float, then: float | None) -> str:
+    if then is None:
+        return ""
+    seconds = max(0.0, now - then)
+    if seconds > 90 * 86400:
+        return datetime.fromtimestamp(then, UTC).strftime("%Y-%m")
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"

@@ -1,0 +1,103 @@
+"""``attach``, ``send``, ``interrupt`` and ``logs``: speaking to a detached run."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping
+
+_POLL = 0.3
+_CHUNK = 65536
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the commands to the parser."""
+    attach = _parser(commands, "attach", "show a detached run on this terminal")
+    attach.epilog = "Leave it running with Ctrl-B, then D."
+    attach.set_defaults(handler=_attach)
+    send = _parser(commands, "send", "type a text into a detached run, and Enter")
+    send.add_argument("text", help="what to type")
+    send.set_defaults(handler=_send)
+    interrupt = _parser(commands, "interrupt", "stop what a detached run's agent is doing now")
+    interrupt.set_defaults(handler=_interrupt)
+    logs = _parser(commands, "logs", "print what a detached run showed on its terminal")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until the run is over")
+    logs.set_defaults(handler=_logs)
+
+
+def _parser(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+    )
+    parser.add_argument(
+        "run", help="its name, its id, or a beginning of that (see `homeroom list`)"
+    )
+    return parser
+
+
+def _attach(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    from homeroom import paths
+    from homeroom.errors import UsageError
+    from homeroom.run import find
+    from homeroom.session import terminal
+    from homeroom.session.tmux import Tmux
+
+    places = paths.locate(environ)
+    run_id = find.one(places, arguments.run, alive=True).record.run_id
+    argv = Tmux(places, environ).attach_argv(run_id)
+    if not terminal.is_interactive():
+        raise UsageError("attach needs a terminal", f"homeroom logs -f {arguments.run}")
+    # Within the user's own tmux as well: this server is another one.
+    inner = {name: value for name, value in environ.items() if name != "TMUX"}
+    os.execve(argv[0], argv, inner)  # noqa: S606
+
+
+def _send(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    from homeroom import paths
+    from homeroom.run import find
+    from homeroom.session.tmux import Tmux
+
+    places = paths.locate(environ)
+    run_id = find.one(places, arguments.run, alive=True).record.run_id
+    Tmux(places, environ).send_text(run_id, arguments.text)
+    return 0
+
+
+def _interrupt(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    from homeroom import paths, provider
+    from homeroom.run import find
+    from homeroom.session.tmux import Tmux
+
+    places = paths.locate(environ)
+    record = find.one(places, arguments.run, alive=True).record
+    Tmux(places, environ).send_keys(record.run_id, provider.get(record.provider).interrupt_key)
+    return 0
+
+
+def _logs(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    from homeroom import paths
+    from homeroom.errors import UsageError
+    from homeroom.run import find, lock
+    from homeroom.session.tmux import Tmux
+
+    places = paths.locate(environ)
+    run_id = find.one(places, arguments.run).record.run_id
+    try:
+        log = Tmux(places, environ).log(run_id).open("rb")
+    except FileNotFoundError:
+        raise UsageError(
+            f"{run_id} has no log: its output went to the terminal it was started on",
+            f"homeroom transcript {run_id[:12]}",
+        ) from None
+    with log:
+        while True:
+            # Asked before reading: what is written before the end is still read after it.
+            is_over = not lock.is_held(find.lock_file(places, run_id))
+            while chunk := log.read(_CHUNK):
+                sys.stdout.buffer.write(chunk)
+            sys.stdout.flush()
+            if is_over or not arguments.follow:
+                return 0
+            time.sleep(_POLL)

@@ -1,0 +1,124 @@
+"""Starting a run that nobody waits for."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from homeroom import home
+from homeroom.errors import StateError, TryAgainError
+from homeroom.files import ensure_private_dir, read_regular, replace_private
+from homeroom.paths import Paths
+from homeroom.run import lock, record
+from homeroom.run.find import lock_file
+from homeroom.run.record import Record
+from homeroom.session.tmux import Tmux
+
+_START_LIMIT = 60.0
+_ORDER_LIMIT = 15.0
+_POLL = 0.05
+_LIMIT = 16 * 1024 * 1024
+
+
+def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directory: Path) -> Record:
+    """Start ``homeroom`` again in a session that outlives this terminal.
+
+    Args:
+        argv: Its arguments, for a run in the foreground of that session.
+        environ: Its environment. It travels in a private file: a command line can be seen,
+            and a terminal server that is already running has an environment of its own.
+        paths: homeroom's directories.
+        directory: Where it starts.
+
+    Returns:
+        The run's record, when its agent has started.
+
+    Raises:
+        ToolError: The session cannot be made.
+        StateError: The run ended before its agent had started; it says why.
+        TryAgainError: It did not start in time.
+    """
+    run_id = home.new_run_id()
+    for path in (paths.state, paths.runs):
+        ensure_private_dir(path)
+    order = order_file(paths, run_id)
+    tmux = Tmux(paths, environ)
+    held = [sys.executable, "-m", "homeroom", "hold", str(order)]
+    tmux.hold(run_id, held, directory)
+    words = [*argv[:1], "--run-id", run_id, *argv[1:]]
+    document = {"argv": words, "environ": dict(environ), "directory": str(directory)}
+    # Last: whoever is held waits for it, so that its first words are in the log.
+    replace_private(order, json.dumps(document).encode())
+    try:
+        return _await_start(paths, run_id, tmux)
+    finally:
+        order.unlink(missing_ok=True)
+
+
+def order_file(paths: Paths, run_id: str) -> Path:
+    """Tell where the order for a held run is."""
+    return paths.runs / f"{run_id}.order"
+
+
+def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:
+    deadline = time.monotonic() + _START_LIMIT
+    path = paths.runs / f"{run_id}.json"
+    while time.monotonic() < deadline:
+        try:
+            found = record.read(path)
+        except FileNotFoundError:
+            found = None
+        if found is not None and found.state not in ("allocated", "prepared"):
+            if found.state == "failed":
+                raise StateError(f"the run failed: {found.note or _last_words(tmux, run_id)}")
+            return found
+        if not tmux.has(run_id) and not lock.is_held(lock_file(paths, run_id)):
+            raise StateError(f"the run did not start: {_last_words(tmux, run_id)}")
+        time.sleep(_POLL)
+    raise TryAgainError(
+        f"the run did not start within {_START_LIMIT:.0f} seconds", f"homeroom logs {run_id[:12]}"
+    )
+
+
+def _last_words(tmux: Tmux, run_id: str) -> str:
+    try:
+        text = read_regular(tmux.log(run_id), _LIMIT).decode(errors="replace")
+    except FileNotFoundError:
+        return "it said nothing"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.partition("error: ")[2] for line in lines if "homeroom: error: " in line]
+    return (errors or lines or ["it said nothing"])[-1]
+
+
+def become(order: Path) -> None:
+    """Turn this process, in its session, into the run that was ordered.
+
+    Args:
+        order: The file with what to become; it is removed as soon as it is read.
+
+    Raises:
+        TryAgainError: The order did not come.
+        OSError: The program cannot be executed.
+    """
+    document = json.loads(_await_order(order))
+    order.unlink(missing_ok=True)
+    environ = {str(name): str(value) for name, value in document["environ"].items()}
+    environ["TERM"] = os.environ.get("TERM", "xterm-256color")
+    # tmux tells its sessions about itself; the run is none of its business.
+    for name in ("TMUX", "TMUX_PANE"):
+        environ.pop(name, None)
+    os.chdir(document["directory"])
+    program = [sys.executable, "-m", "homeroom", *document["argv"]]
+    os.execve(sys.executable, program, environ)  # noqa: S606
+
+
+def _await_order(order: Path) -> bytes:
+    deadline = time.monotonic() + _ORDER_LIMIT
+    while time.monotonic() < deadline:
+        try:
+            return read_regular(order, _LIMIT)
+        except FileNotFoundError:
+            time.sleep(_POLL)
+    raise TryAgainError(f"no order came at {order}")

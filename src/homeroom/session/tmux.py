@@ -1,0 +1,141 @@
+"""Runs held by a tmux server of homeroom's own, which outlives the terminal.
+
+The server has a socket of its own and reads no configuration, so that the user's tmux and
+its options are neither used nor touched.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from homeroom.errors import StateError, ToolError
+from homeroom.files import create_private, ensure_private_dir, explain
+from homeroom.paths import Paths
+
+_SIZE = ("-x", "200", "-y", "50")
+_TIME_LIMIT = 20.0
+_CURE = "install tmux: apt install tmux, dnf install tmux, brew install tmux"
+
+
+class Tmux:
+    """homeroom's tmux server.
+
+    Args:
+        paths: homeroom's directories; the socket is in the short one.
+        environ: The caller's environment; its PATH says where tmux is.
+    """
+
+    def __init__(self, paths: Paths, environ: Mapping[str, str]) -> None:
+        self._paths = paths
+        self._environ = environ
+
+    @property
+    def socket(self) -> Path:
+        """The server's socket."""
+        return self._paths.temp / "tmux"
+
+    def log(self, run_id: str) -> Path:
+        """Tell where everything that a run shows on its terminal is kept."""
+        return self._paths.state / "logs" / f"{run_id}.log"
+
+    def argv(self, *words: str) -> list[str]:
+        """Give a tmux command line for this server.
+
+        Raises:
+            ToolError: tmux is not installed.
+        """
+        program = shutil.which("tmux", path=self._environ.get("PATH", os.defpath))
+        if program is None:
+            raise ToolError("tmux is not installed, which holds detached runs", _CURE)
+        return [program, "-S", str(self.socket), "-f", "/dev/null", *words]
+
+    def hold(self, run_id: str, argv: Sequence[str], directory: Path) -> None:
+        """Start a program in a session of its own, with its output logged.
+
+        Args:
+            run_id: The session's name.
+            argv: The program. It must wait until it is told to begin: what it says before
+                the log is connected is lost.
+            directory: Where it starts.
+
+        Raises:
+            ToolError: tmux is missing, or would not start it.
+            StateError: The log cannot be written.
+        """
+        ensure_private_dir(self._paths.temp)
+        log = self.log(run_id)
+        ensure_private_dir(log.parent)
+        try:
+            create_private(log, b"")
+        except OSError as error:
+            raise explain(error, log, "write") from error
+        start = ("new-session", "-d", *_SIZE, "-s", run_id, "-c", str(directory), shlex.join(argv))
+        self._run(*start)
+        # Not the user's terminal: the shell that tmux starts for this only appends.
+        self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
+
+    def has(self, run_id: str) -> bool:
+        """Tell whether a session is there."""
+        return self._call("has-session", "-t", f"={run_id}").returncode == 0
+
+    def send_text(self, run_id: str, text: str) -> None:
+        """Type a text into a session, and Enter after it.
+
+        Raises:
+            StateError: There is no such session.
+        """
+        self._require(run_id)
+        self._run("send-keys", "-t", f"={run_id}:", "-l", "--", text)
+        self._run("send-keys", "-t", f"={run_id}:", "Enter")
+
+    def send_keys(self, run_id: str, *keys: str) -> None:
+        """Press keys, by tmux's names for them.
+
+        Raises:
+            StateError: There is no such session.
+        """
+        self._require(run_id)
+        self._run("send-keys", "-t", f"={run_id}:", *keys)
+
+    def attach_argv(self, run_id: str) -> list[str]:
+        """Give the command that shows a session on this terminal.
+
+        Raises:
+            StateError: There is no such session.
+        """
+        self._require(run_id)
+        return self.argv("attach-session", "-t", f"={run_id}")
+
+    def _require(self, run_id: str) -> None:
+        if not self.has(run_id):
+            raise StateError(
+                f"{run_id} is not held by homeroom's tmux server",
+                "only runs that were started with --detach can be attached to",
+            )
+
+    def _run(self, *words: str) -> None:
+        done = self._call(*words)
+        if done.returncode != 0:
+            said = done.stderr.strip() or f"status {done.returncode}"
+            raise ToolError(f"tmux {words[0]} failed: {said}", "homeroom check --only system")
+
+    def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        # The server keeps the environment that it is started with: only what it needs.
+        environ = {
+            name: self._environ[name]
+            for name in ("HOME", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "SHELL", "USER")
+            if name in self._environ
+        }
+        return subprocess.run(
+            self.argv(*words),
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env={**environ, "TERM": self._environ.get("TERM", "xterm-256color")},
+            timeout=_TIME_LIMIT,
+        )

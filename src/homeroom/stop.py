@@ -1,0 +1,92 @@
+"""Ending runs from outside: asked first, then forced, and always cleaned up after."""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from homeroom import process
+from homeroom.paths import Paths
+from homeroom.run import lock, record, sweep
+from homeroom.run.find import Found, lock_file
+
+# What the supervisor itself may take: its agent's grace, two steps of its ladder, the wipe.
+_SUPERVISOR_SLACK = 15.0
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What became of one run.
+
+    Attributes:
+        run_id: The run.
+        how: "ended" by itself when asked, "forced", "was over" already, or "failed".
+        note: Why it failed.
+    """
+
+    run_id: str
+    how: Literal["ended", "forced", "was over", "failed"]
+    note: str | None = None
+
+
+def stop(
+    paths: Paths,
+    runs: Sequence[Found],
+    *,
+    grace: float,
+    clean: Callable[[str], sweep.Report],
+) -> list[Stopped]:
+    """End runs, all at once.
+
+    Each supervisor is asked; it ends its agent, keeps its transcripts and wipes its room.
+    One that does not is killed, and its room swept. Two that stop one run at once do it
+    once: whoever comes second finds the lock free.
+
+    Args:
+        paths: homeroom's directories.
+        runs: The runs.
+        grace: How long an agent that was asked may take, in seconds.
+        clean: Sweeps one run, whatever its age.
+
+    Returns:
+        What became of each, in their order.
+    """
+    for run in runs:
+        if run.is_alive:
+            _signal(run, signal.SIGTERM)
+    deadline = time.monotonic() + grace + _SUPERVISOR_SLACK
+    return [_finish(paths, run, deadline, clean) for run in runs]
+
+
+def _signal(run: Found, number: int) -> bool:
+    """Signal a supervisor, and never another process that has its pid by now."""
+    known = run.record.supervisor_identity
+    if known is None or process.identity(run.record.supervisor) != known:
+        return False
+    return process.send(run.record.supervisor, number)
+
+
+def _finish(
+    paths: Paths, run: Found, deadline: float, clean: Callable[[str], sweep.Report]
+) -> Stopped:
+    run_id = run.record.run_id
+    if not run.is_alive:
+        return _clean(run_id, clean, "was over")
+    while lock.is_held(lock_file(paths, run_id)):
+        if time.monotonic() > deadline:
+            _signal(run, signal.SIGKILL)
+            return _clean(run_id, clean, "forced")
+        time.sleep(_POLL)
+    final = record.read(paths.runs / f"{run_id}.json").state in record.FINAL
+    return Stopped(run_id, "ended") if final else _clean(run_id, clean, "forced")
+
+
+def _clean(
+    run_id: str, clean: Callable[[str], sweep.Report], how: Literal["was over", "forced"]
+) -> Stopped:
+    failed = [entry for entry in clean(run_id).entries if entry.verdict == "failed"]
+    if failed:
+        return Stopped(run_id, "failed", failed[0].reason)
+    return Stopped(run_id, how)

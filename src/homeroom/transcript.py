@@ -1,0 +1,86 @@
+"""Reading a run's conversation: of a live run from its room, of an ended one from the archive."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from homeroom import home, provider
+from homeroom.errors import StorageError, UsageError
+from homeroom.paths import Paths
+from homeroom.provider import Message, Provider
+from homeroom.run.find import Found
+
+_CHUNK = 1024 * 1024
+
+
+def locate(paths: Paths, run: Found) -> tuple[Provider, Path]:
+    """Find a run's transcript.
+
+    Args:
+        paths: homeroom's directories.
+        run: The run.
+
+    Returns:
+        Its adapter, and the file: the newest, where there are several.
+
+    Raises:
+        UsageError: There is none.
+    """
+    record = run.record
+    adapter = provider.get(record.provider)
+    instance = home.instance_of(paths, record.run_id)
+    root = instance.home if run.is_alive else paths.transcripts / record.run_id
+    found = adapter.locate_transcript(root, Path(record.workspace))
+    if found is None:
+        kept = "it has said nothing yet" if run.is_alive else "none was kept"
+        raise UsageError(f"there is no transcript of {record.run_id}: {kept}")
+    return adapter, found
+
+
+def lines(path: Path, *, more: Callable[[], bool]) -> Iterator[bytes]:
+    """Read a file's lines, and go on as long as there may be more.
+
+    Reading is incremental: what was read once is not read again, however long the file.
+
+    Args:
+        path: The file. An agent writes it: a symlink is not followed.
+        more: Asked at the end of the file; it may wait. False ends the reading.
+
+    Yields:
+        Whole lines, without their ends.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    rest = b""
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        while True:
+            chunk = file.read(_CHUNK)
+            if not chunk:
+                if more():
+                    continue
+                break
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+    if rest:
+        yield rest
+
+
+def messages(
+    adapter: Provider, path: Path, *, more: Callable[[], bool] = lambda: False
+) -> Iterator[Message]:
+    """Read a transcript's messages.
+
+    Args:
+        adapter: Knows the format.
+        path: The file.
+        more: As for ``lines``.
+
+    Yields:
+        What was said.
+    """
+    return adapter.read_transcript(lines(path, more=more))
