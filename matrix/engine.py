@@ -1,32 +1,67 @@
-"""Running cells in containers, with no more rights than a sandbox needs."""
+"""The container engine: reaching it, running cells with few rights, and leaving nothing behind."""
 
 import contextlib
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from homeroom.errors import ToolError
+
+from matrix import owner
 from matrix.catalogue import User
 from matrix.grid import Cell
-from matrix.image import LABEL, ROOT
 
 if TYPE_CHECKING:
     import docker
 
+SECCOMP = Path(__file__).parents[1] / "container" / "seccomp.json"
 # What srt needs as root in a container besides what a plain user needs (measured): the
 # file capability of its helper (0.0.83), mounts and a network namespace (0.0.30).
 _ROOT_RIGHTS = (
-    "SETFCAP",
-    "SYS_ADMIN",
-    "NET_ADMIN",
-    "SETUID",
-    "SETGID",
-    "DAC_OVERRIDE",
-    "FOWNER",
-    "CHOWN",
+    *("SETFCAP", "SYS_ADMIN", "NET_ADMIN", "SETUID", "SETGID"),
+    *("DAC_OVERRIDE", "FOWNER", "CHOWN"),
 )
+_ANSWER_LIMIT = 120
+
+
+def connect() -> "docker.DockerClient":
+    """Reach the engine that ``DOCKER_HOST`` names, or the local one.
+
+    Raises:
+        ToolError: There is none, it may not be used, or it runs other programs than the
+            pinned ones here; it says what to do.
+    """
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=_ANSWER_LIMIT)
+        client.ping()
+        machine = client.info()
+    except (DockerException, OSError) as error:
+        raise ToolError(f"no container engine answers: {_first_line(error)}", _way(error)) from None
+    theirs = (machine.get("OSType", ""), machine.get("Architecture", ""))
+    ours = (os.uname().sysname.lower(), os.uname().machine)
+    if theirs != ours:
+        raise ToolError(
+            f"the engine runs {'/'.join(theirs)}, and the pinned tools here are for {'/'.join(ours)}",
+            "run the matrix on a machine of the engine's own kind",
+        )
+    return client
+
+
+def _way(error: Exception) -> str:
+    if "Permission denied" in str(error):
+        return "let your user in: add it to the engine's group (docker), or use rootless podman"
+    return "start dockerd or podman's service, or set DOCKER_HOST to the socket of one"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 class Engine:
@@ -52,6 +87,7 @@ class Engine:
         try:
             yield self
         finally:
+            # Under the lock no container is being made, and afterwards none is.
             with self._lock:
                 self._ended = True
                 left = list(self._running)
@@ -70,24 +106,21 @@ class Engine:
             What it saw, or why it did not run.
         """
         begin = time.monotonic()
-        try:
-            status, output, errors = self._contained(image, user)
-        except Exception as error:  # noqa: BLE001
-            message = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-            return Cell(version, user, {}, time.monotonic() - begin, message)
-        seconds = time.monotonic() - begin
         log = self._logs / f"{version}-{user}.log"
-        log.write_text(f"status {status}\n--- stdout\n{output}\n--- stderr\n{errors}\n")
         try:
-            return Cell(version, user, json.loads(output), seconds)
-        except ValueError:
-            last = (errors.strip().splitlines() or [f"status {status}"])[-1]
-            return Cell(version, user, {}, seconds, f"{last} (see {log})")
+            with self._container(image, user) as identity:
+                output, problem = self._outcome(identity, log)
+        except Exception as error:  # noqa: BLE001
+            return Cell(version, user, {}, time.monotonic() - begin, _first_line(error))
+        seconds = time.monotonic() - begin
+        try:
+            told = json.loads(output)
+            return Cell(version, user, told["seen"], seconds, packages=told["packages"])
+        except (ValueError, KeyError, TypeError):
+            return Cell(version, user, {}, seconds, f"{problem} (see {log})")
 
-    def _contained(self, image: str, user: User) -> tuple[int, str, str]:
-        from requests.exceptions import ConnectionError as Unreachable
-        from requests.exceptions import ReadTimeout
-
+    @contextlib.contextmanager
+    def _container(self, image: str, user: User) -> Iterator[str]:
         api = self._client.api
         host = api.create_host_config(**_rights(user))
         # The command line calls this systempaths=unconfined; the SDK has no name for it.
@@ -100,35 +133,52 @@ class Engine:
                 image,
                 user="root" if user == "root" else "room",
                 host_config=host,
-                environment={"PYTHONDONTWRITEBYTECODE": "1", "HOMEROOM_HOME": "/home/room/hr"},
-                labels={LABEL: "true"},
+                labels={owner.LABEL: owner.name()},
             )
             identity = str(made["Id"])
             self._running.add(identity)
         try:
             api.start(identity)
-            try:
-                status = int(api.wait(identity, timeout=self._limit)["StatusCode"])
-            except (ReadTimeout, Unreachable):
-                api.kill(identity)
-                raise TimeoutError(f"no end within {self._limit:.0f} seconds") from None
-            output = api.logs(identity, stdout=True, stderr=False).decode(errors="replace")
-            errors = api.logs(identity, stdout=False, stderr=True).decode(errors="replace")
-            return status, output, errors
+            yield identity
         finally:
             self._remove(identity)
 
-    def _remove(self, identity: str) -> None:
-        from docker.errors import APIError
+    def _outcome(self, identity: str, log: Path) -> tuple[str, str]:
+        """Wait for a container; keep its log; give its output and how it ended."""
+        from requests.exceptions import ConnectionError as Unreachable
+        from requests.exceptions import ReadTimeout
 
-        with contextlib.suppress(APIError):
-            self._client.api.remove_container(identity, force=True, v=True)
+        api = self._client.api
+        try:
+            problem = f"status {api.wait(identity, timeout=self._limit)['StatusCode']}"
+        except (ReadTimeout, Unreachable):
+            api.kill(identity)
+            problem = f"no end within {self._limit:.0f} seconds"
+        output, errors = (
+            api.logs(identity, stdout=out, stderr=not out).decode(errors="replace")
+            for out in (True, False)
+        )
+        log.write_text(f"{problem}\n--- stdout\n{output}\n--- stderr\n{errors}\n", encoding="utf-8")
+        if problem == "status 1" and errors.strip():
+            problem = errors.strip().splitlines()[-1]
+        return output, problem
+
+    def _remove(self, identity: str) -> None:
+        _remove(self._client, identity)
         with self._lock:
             self._running.discard(identity)
 
 
+def _remove(client: "docker.DockerClient", identity: str) -> None:
+    from docker.errors import APIError
+
+    # It may be gone, or on its way: what is wanted is that it is not there.
+    with contextlib.suppress(APIError):
+        client.api.remove_container(identity, force=True, v=True)
+
+
 def _rights(user: User) -> dict[str, Any]:
-    profile = json.dumps(json.loads((ROOT / "container" / "seccomp.json").read_text()))
+    profile = json.dumps(json.loads(SECCOMP.read_text(encoding="utf-8")))
     rights: dict[str, Any] = {
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile}"],
@@ -147,8 +197,16 @@ def _rights(user: User) -> dict[str, Any]:
 
 
 def remove_leftovers(client: "docker.DockerClient") -> int:
-    """Remove containers of earlier matrices that were killed; only those with our label."""
-    left = client.containers.list(all=True, filters={"label": f"{LABEL}=true"})
-    for container in left:
-        container.remove(force=True, v=True)
+    """Remove the containers of matrices that were killed, and of no other.
+
+    Args:
+        client: The container engine.
+
+    Returns:
+        How many there were.
+    """
+    listed = client.api.containers(all=True, filters={"label": owner.LABEL})
+    left = [each["Id"] for each in listed if owner.is_gone(each["Labels"][owner.LABEL])]
+    for identity in left:
+        _remove(client, identity)
     return len(left)

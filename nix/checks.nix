@@ -22,8 +22,8 @@
         cd source
         # Some tests ask git which files there are.
         git init -q && git add --all
-        export HOME=$TMPDIR/home PYTHONPATH=$PWD/src
+        export HOME=$TMPDIR/home
         mkdir "$HOME"
-        python -m pytest -m 'not network and not toolchain' -p no:cacheprovider | tee "$out"
+        python -m pytest -n 2 -m 'not network and not toolchain' --durations=60 -p no:cacheprovider | tee "$out"
       '';
 }

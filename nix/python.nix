@@ -35,6 +35,9 @@ in
 {
   inherit package;
   withHomeroom = python3.withPackages (_: [ package ]);
+  forTests = python3.withPackages (packages: [ package ] ++ testDependencies packages);
   # With what homeroom needs and without homeroom: that is the source tree's.
-  forTests = python3.withPackages (packages: dependencies packages ++ testDependencies packages);
+  forDevelopment = python3.withPackages (
+    packages: dependencies packages ++ testDependencies packages
+  );
 }

@@ -2,7 +2,7 @@
 { pkgs, room }:
 pkgs.mkShell {
   packages = [
-    room.python.forTests
+    room.python.forDevelopment
     room.srt
     room.claude-code
     room.codex

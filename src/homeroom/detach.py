@@ -45,7 +45,7 @@ def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directo
         ensure_private_dir(path)
     order = order_file(paths, run_id)
     tmux = Tmux(paths, environ)
-    held = [sys.executable, "-m", "homeroom", "hold", str(order)]
+    held = [sys.executable, "-m", "homeroom.detach", str(order)]
     tmux.hold(run_id, held, directory)
     words = [*argv[:1], "--run-id", run_id, *argv[1:]]
     document = {"argv": words, "environ": dict(environ), "directory": str(directory)}
@@ -122,3 +122,8 @@ def _await_order(order: Path) -> bytes:
         except FileNotFoundError:
             time.sleep(_POLL)
     raise TryAgainError(f"no order came at {order}")
+
+
+if __name__ == "__main__":
+    # What the session of a detached run starts.
+    become(Path(sys.argv[1]))

@@ -4,19 +4,23 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from homeroom import adoption, archive, home, plan, provider
+import msgspec
+
+from homeroom import adoption, archive, home, plan, worktree
 from homeroom.config import Config
 from homeroom.credential import vault
 from homeroom.credential.secret import Credential
+from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
-from homeroom.files import ensure_private_dir
+from homeroom.files import ensure_private_dir, explain
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.process import identity
 from homeroom.provider.common import apply
 from homeroom.request import Request
-from homeroom.run import lock, record, sweep
+from homeroom.run import lock, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
@@ -69,6 +73,7 @@ def start(
         _announce(decided, tell)
         try:
             run.allocate(unwind)
+            run.add_worktree(unwind, environ)
             run.materialize(unwind)
             run.furnish()
             outcome = run.hold(unwind, before_wipe)
@@ -141,6 +146,30 @@ class _Run:
         # After that, so that of two runs that start at once one sees the other.
         self._warn_of_twins()
 
+    def add_worktree(self, unwind: Unwind, environ: Mapping[str, str]) -> None:
+        """Give the run a worktree of its own, if it was asked for, and decide anew for it."""
+        request = self._plan.wish.request
+        if request.worktree is None:
+            return
+        self._signals.check()
+        tree = worktree.add(
+            self._plan.room.workspace.directory,
+            request.worktree or None,
+            self._record.run_id,
+            environ,
+        )
+        unwind.add(lambda: self._finish_worktree(tree, environ, discard=request.discard))
+        self._save(msgspec.structs.replace(self._record, worktree=str(tree.path)))
+        moved = replace(request, directory=tree.directory)
+        self._plan = plan.make(moved, environ, self._paths, self._config, self._record.run_id)
+
+    def _finish_worktree(
+        self, tree: worktree.Worktree, environ: Mapping[str, str], *, discard: bool
+    ) -> None:
+        kept = worktree.finish(tree, environ, discard=discard)
+        if kept is not None:
+            self._tell(kept)
+
     def materialize(self, unwind: Unwind) -> None:
         """Make the room."""
         self._signals.check()
@@ -202,9 +231,13 @@ class _Run:
     def _on_start(self, pid: int) -> None:
         self._save(self._record.moved("running", sandbox=pid))
         # What is in them is in memory now: the files would be one more copy of a secret each.
-        (self._instance.runtime / "environment").unlink(missing_ok=True)
-        if self._plan.host.upstream is not None:
-            self._instance.settings.unlink(missing_ok=True)
+        secret = [self._instance.runtime / "environment"]
+        secret += [self._instance.settings] if self._plan.host.upstream is not None else []
+        for path in secret:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise explain(error, path, "remove") from error
 
     def _warn_of_twins(self) -> None:
         """Say when another living run could renew the same grant: the first one to do so wins."""
@@ -229,11 +262,15 @@ class _Run:
 
     def _archive(self) -> None:
         credential = self._plan.credential
+        passed = self._plan.inside.environment.values()
         archive.keep(
             self._plan.provider.transcripts(self._instance.home),
             self._instance.home,
             self._paths.transcripts / self._instance.run_id,
-            credential.values() if credential else (),
+            [
+                *(credential.values() if credential else ()),
+                *(value.reveal() for value in passed if isinstance(value, Secret)),
+            ],
         )
 
     def _save(self, new: Record) -> None:
@@ -295,41 +332,3 @@ def _announce_expiry(decided: Plan, credential: Credential, tell: Tell) -> None:
             f"the access token works for {left / 60:.0f} more minutes, and a room does not "
             f"renew it: {cure} before that"
         )
-
-
-def sweep_dead(
-    paths: Paths,
-    *,
-    dry_run: bool = False,
-    places: adoption.Places | None = None,
-    tell: Tell | None = None,
-    only: str | None = None,
-) -> sweep.Report:
-    """Remove what dead runs left, keeping their transcripts and the logins they renewed.
-
-    Args:
-        paths: homeroom's directories.
-        dry_run: Whether to only say what would be done.
-        places: Where the master stores are; None leaves those alone.
-        tell: Says a line to the user.
-        only: The one run to look at, whatever its age; None for all.
-
-    Returns:
-        What was done with each entry.
-    """
-
-    def keep(instance: home.Instance, of: Record) -> None:
-        adapter = provider.get(of.provider)
-        if places is None or places.config.run.archive == "always":
-            left = adapter.collect(instance.home)
-            archive.keep(
-                adapter.transcripts(instance.home),
-                instance.home,
-                paths.transcripts / of.run_id,
-                left.values() if left else (),
-            )
-        if places is not None and tell is not None:
-            adoption.salvage(adapter, instance.home, of, places, tell)
-
-    youngest = 0.0 if only else sweep.YOUNGEST
-    return sweep.sweep(paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -169,6 +169,7 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     host = Host(facts.toolchain, programs, path, proxy.find(outward), trusted)
     sandbox = Srt(host)
     mode: Mode = "job" if facts.request.interactive and sys.platform == "linux" else "exec"
+    arguments, resumed = _arguments(facts, room)
     return Plan(
         provider=adapter,
         room=room,
@@ -177,11 +178,11 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         host=host,
         policy=decided,
         settings=sandbox.settings(decided),
-        seeds=_seeds(facts, room),
+        seeds=(*_seeds(facts, room), *resumed),
         chosen=choice.choose(wish),
         wish=wish,
         inside=Inside(
-            argv=tuple(adapter.command(room, facts.request.arguments)),
+            argv=tuple(adapter.command(room, arguments)),
             environment=_environment(facts, adapter.environment(room))
             | certificates.environment(trusted, instance.certificates),
             unset=(*sandbox.own_variables, *needs.unset),
@@ -227,6 +228,15 @@ def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Se
     values["TMPDIR"] = str(facts.instance.tmp)
     values[RUN_VARIABLE] = facts.instance.run_id
     return {**values, **pinned}
+
+
+def _arguments(facts: _Facts, room: Room) -> tuple[Sequence[str], tuple[SeedFile, ...]]:
+    """Give the CLI's arguments, and what they need when a conversation goes on."""
+    request = facts.request
+    if request.resume is None:
+        return request.arguments, ()
+    seed, arguments = facts.adapter.resume(room, request.resume, request.arguments)
+    return arguments, (seed,)
 
 
 def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:

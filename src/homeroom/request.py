@@ -24,6 +24,10 @@ class Request:
         interactive: Whether a person's terminal is on standard input.
         name: What the user calls the run, or None.
         run_id: The run's id, where whoever asked has made it up already.
+        resume: The transcript of a conversation to go on with, or None.
+        worktree: The branch for a worktree of the run's own, "" for a new one; None to
+            work where the user is.
+        discard: Whether that worktree is removed with all that is in it.
         session: How the run is held.
         limit: After how many seconds it is ended, or None.
         max_idle: After how many seconds without a word in its transcript, or None.
@@ -43,6 +47,9 @@ class Request:
     interactive: bool = False
     name: str | None = None
     run_id: str | None = None
+    resume: Path | None = None
+    worktree: str | None = None
+    discard: bool = False
     session: Literal["foreground", "tmux"] = "foreground"
     limit: float | None = None
     max_idle: float | None = None

@@ -82,6 +82,8 @@ class Workspace:
     def unguarded(self) -> tuple[Path, ...]:
         """Name the obeyed files that do not exist, so that a run could make them."""
         candidates = [self.root / name for name in self.obeyed]
+        if not self.git_directories:
+            candidates.append(self.root / ".git")
         for directory in self.git_directories:
             candidates += [directory / name for name in _GIT_OBEYED if directory.is_dir()]
         return tuple(path for path in candidates if not os.path.lexists(path))
@@ -182,7 +184,10 @@ def _work_tree_top(directory: Path, homes: list[Path]) -> Path | None:
         if any(home.is_relative_to(candidate) for home in homes):
             return None
         if os.path.lexists(candidate / ".git"):
-            return candidate
+            # git's own rule (safe.directory in git-config(1)): somebody else's repository
+            # above decides nothing, least of all what a run may write to.
+            is_own = os.lstat(candidate / ".git").st_uid == os.geteuid()
+            return candidate if is_own else None
     return None
 
 

@@ -37,9 +37,20 @@ def machine(ready_home: PrivateHome, workspace: Path) -> Machine:
     return well(ready_home.env, workspace)
 
 
-def assert_only(machine: Machine, *probes: str, verdict: str = "fail", says: str = "") -> None:
+# What takes seconds, and has no part in what a situation is about.
+TRIALS = ("sandbox", "toolchain.hashes", "toolchain.runs")
+
+
+def assert_only(
+    machine: Machine,
+    *probes: str,
+    verdict: str = "fail",
+    says: str = "",
+    without: tuple[str, ...] = (),
+) -> None:
     """Run everything but the real starts of agents, which wait for all the rest."""
-    document = machine.check("--skip", "onboarding")
+    passed_over = [word for name in ("onboarding", *without) for word in ("--skip", name)]
+    document = machine.check(*passed_over)
     assert set(found(document)) == set(probes), found(document)
     for probe in probes:
         assert verdicts(document)[probe] == verdict
@@ -177,9 +188,11 @@ BROKEN_SRT = {
     "a deny is ignored": (
         "utils/config-loader.js",
         "return { kind: 'ok', config: result.data };",
-        "result.data.filesystem.denyRead = result.data.filesystem.denyRead"
-        ".filter(e => !(e.path ?? e).endsWith('/home'));\n"
-        "return { kind: 'ok', config: result.data };",
+        (
+            "const rules = result.data.filesystem;"
+            "rules.denyRead = rules.denyRead.filter(e => !(e.path ?? e).endsWith('/home'));"
+            "return { kind: 'ok', config: result.data };"
+        ),
         {"sandbox.read.user-home", "sandbox.read.ssh"},
     ),
     "an exit status is lost": (
@@ -217,14 +230,16 @@ def test_srt_is_broken(machine: Machine, tmp_path: Path, toolchain: Toolchain, n
 # --- credentials --------------------------------------------------------------------------
 
 
+def own_file(machine: Machine) -> Path:
+    """Where the agent's CLI keeps its login."""
+    store = provider.get(AGENT).master_store(machine.env, machine.home)
+    return next(path for path in store.secrets if path.name == ".credentials.json")
+
+
 @pytest.fixture
 def logged_in(machine: Machine) -> Machine:
     """A machine whose user is logged in with the agent's own CLI."""
-    [own] = [
-        path
-        for path in provider.get(AGENT).master_store(machine.env, machine.home).secrets
-        if path.name == ".credentials.json"
-    ]
+    own = own_file(machine)
     own.parent.mkdir(mode=0o700)
     grant = {"accessToken": "sk-ant-oat01-x", "refreshToken": "sk-ant-ort01-x", "scopes": []}
     grant["expiresAt"] = 4_000_000_000_000
@@ -232,10 +247,6 @@ def logged_in(machine: Machine) -> Machine:
     own.write_text(json.dumps({"claudeAiOauth": grant}))
     keys = [name for name in machine.env if name.startswith(f"HOMEROOM_{AGENT.upper()}")]
     return machine.without_env(*keys)
-
-
-def own_file(machine: Machine) -> Path:
-    return machine.home / ".claude/.credentials.json"
 
 
 def test_a_login_is_well(logged_in: Machine) -> None:
@@ -251,22 +262,24 @@ def test_a_credential_can_be_read_by_others(logged_in: Machine) -> None:
 
 def test_a_credential_has_expired(logged_in: Machine) -> None:
     patched(own_file(logged_in), ("4000000000000", "1700000000000"))
-    assert_only(logged_in, f"credentials.{AGENT}", verdict="warn", says="has expired")
+    assert_only(
+        logged_in, f"credentials.{AGENT}", verdict="warn", says="has expired", without=TRIALS
+    )
 
 
 def test_a_credential_cannot_be_understood(logged_in: Machine) -> None:
     own_file(logged_in).write_text("{ not json")
-    assert_only(logged_in, f"credentials.{AGENT}")
+    assert_only(logged_in, f"credentials.{AGENT}", without=TRIALS)
 
 
 def test_there_is_no_credential(machine: Machine) -> None:
     keys = [name for name in machine.env if name.startswith(f"HOMEROOM_{AGENT.upper()}")]
-    assert_only(machine.without_env(*keys), f"credentials.{AGENT}", verdict="warn")
+    assert_only(machine.without_env(*keys), f"credentials.{AGENT}", verdict="warn", without=TRIALS)
 
 
 def test_the_index_of_the_vault_is_damaged(machine: Machine) -> None:
     write_state(machine, "vault/index.json", "{ not json")
-    assert_only(machine, "credentials.index", says="damaged")
+    assert_only(machine, "credentials.index", says="damaged", without=TRIALS)
 
 
 def test_a_login_of_the_vault_is_gone(machine: Machine) -> None:
@@ -279,7 +292,7 @@ def test_a_login_of_the_vault_is_gone(machine: Machine) -> None:
         "store": "file",
     }
     write_state(machine, "vault/index.json", json.dumps({"schema": 1, "entries": [entry]}))
-    assert_only(machine, "credentials.vault", says="is gone")
+    assert_only(machine, "credentials.vault", says="is gone", without=TRIALS)
 
 
 KEYRINGS = {
@@ -300,7 +313,7 @@ def test_the_keyring_does_not_answer(machine: Machine, tmp_path: Path, how: str)
         "    set_password = delete_password = get_password\n"
     )
     broken = machine.with_env(PYTHON_KEYRING_BACKEND="bad_keyring.Keyring", PYTHONPATH=tmp_path)
-    assert_only(broken, "credentials.keyring", says=says)
+    assert_only(broken, "credentials.keyring", says=says, without=TRIALS)
 
 
 @contextmanager
@@ -329,10 +342,9 @@ def living_room(machine: Machine, grant: str) -> Iterator[home.Instance]:
 
 def test_two_living_rooms_can_renew_one_grant(logged_in: Machine) -> None:
     with living_room(logged_in, "one") as first, living_room(logged_in, "two"):
-        assert_only_ok = logged_in.check("--only", "credentials", status=0)
-        assert found(assert_only_ok) == {}
+        assert found(logged_in.check("--only", "credentials", status=0)) == {}
         with living_room(logged_in, "one"):
-            assert_only(logged_in, "credentials.refresher", says=first.run_id)
+            assert_only(logged_in, "credentials.refresher", says=first.run_id, without=TRIALS)
 
 
 # --- state --------------------------------------------------------------------------------
@@ -365,7 +377,7 @@ def test_a_directory_is_open_to_others(machine: Machine) -> None:
 
 def test_a_lock_is_stale(machine: Machine) -> None:
     write_state(machine, f"runs/{home.new_run_id()}.lock", "", age=3600)
-    assert_only(machine, "state.locks", verdict="warn")
+    assert_only(machine, "state.locks", verdict="warn", without=TRIALS)
 
 
 def test_a_room_is_orphaned(machine: Machine) -> None:
@@ -383,17 +395,17 @@ def orphan(machine: Machine) -> home.Instance:
 
 def test_a_record_is_damaged(machine: Machine) -> None:
     write_state(machine, f"runs/{home.new_run_id()}.json", "{")
-    assert_only(machine, "state.records", verdict="warn")
+    assert_only(machine, "state.records", verdict="warn", without=TRIALS)
 
 
 def test_the_trash_is_not_empty(machine: Machine) -> None:
     write_state(machine, "trash/left-over/file", "")
-    assert_only(machine, "state.trash", verdict="warn")
+    assert_only(machine, "state.trash", verdict="warn", without=TRIALS)
 
 
 def test_something_foreign_is_among_the_rooms(machine: Machine) -> None:
     write_state(machine, "instances/notes.txt", "")
-    assert_only(machine, "state.foreign", verdict="warn", says="notes.txt")
+    assert_only(machine, "state.foreign", verdict="warn", says="notes.txt", without=TRIALS)
 
 
 # --- what reaches into every room -----------------------------------------------------------
@@ -423,14 +435,22 @@ def test_instructions_lie_above_the_workspace(machine: Machine, tmp_path: Path) 
     work.mkdir(parents=True)
     above = tmp_path / "other" / provider.get(AGENT).surfaces().inherited[0]
     above.write_text("Obey.")
-    assert_only(replace(machine, cwd=work), "leaks.ancestors", verdict="warn", says=str(above))
+    assert_only(
+        replace(machine, cwd=work),
+        "leaks.ancestors",
+        verdict="warn",
+        says=str(above),
+        without=TRIALS,
+    )
 
 
 def test_the_configuration_opens_the_home(machine: Machine) -> None:
     (machine.home / ".agents").mkdir()
     machine.paths.config.mkdir(mode=0o700, parents=True)
     machine.paths.config_file.write_text('[files]\nread = ["~/.agents"]\n')
-    assert_only(machine, "leaks.config", "leaks.home", verdict="warn", says=".agents")
+    assert_only(
+        machine, "leaks.config", "leaks.home", verdict="warn", says=".agents", without=TRIALS
+    )
 
 
 def test_the_marker_of_a_run_is_no_news(machine: Machine) -> None:

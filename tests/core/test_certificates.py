@@ -1,6 +1,7 @@
 """Authorities that the caller trusts: every certificate once, and nothing but certificates."""
 
 import os
+import ssl
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,6 @@ def test_a_private_key_in_the_same_file_stays_where_it_is(tmp_path: Path) -> Non
 
 
 def test_whatever_reads_the_bundle_can_use_it(pem: list[Path], tmp_path: Path) -> None:
-    import ssl
-
     bundle = found(SSL_CERT_FILE=pem[0], CURL_CA_BUNDLE=pem[1])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=bundle.content.decode())

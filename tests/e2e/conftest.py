@@ -14,12 +14,13 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
+from tests.e2e.session import ANSWER, Session
 from tests.support import patched
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls, model_server, says
 from tests.support.runs import Journal, assert_nothing_left
+from tests.support.terminal import Terminal
 
-ANSWER = "All is well in here."
 # Said in a prompt, it makes the agent run the prompt's first line in its shell.
 TOUCH = "make the file"
 
@@ -169,3 +170,14 @@ def runner(ready_home: PrivateHome, workspace: Path) -> Iterator[Runner]:
     """Runs in the test's private home and workspace. Nothing may be left of them."""
     yield Runner(ready_home, workspace)
     assert_nothing_left(ready_home.root)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    with Terminal() as found:
+        yield found
+
+
+@pytest.fixture
+def session(terminal: Terminal, ready_home: PrivateHome, workspace: Path) -> Session:
+    return Session(terminal, ready_home, workspace)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -162,13 +163,16 @@ def _copy_repository(target: Path) -> None:
 
 
 def _host() -> dict[str, Any]:
-    # Real paths: the build sandbox shows /usr, and not what Debian's alternatives go through.
-    found = {name: os.path.realpath(str(shutil.which(name))) for name in PROGRAMS}
+    installed = {package.name.lower().replace("_", "-") for package in distributions()}
     return {
-        "programs": found | {"python": sys.executable},
-        "python_packages": sorted(
-            {package.name.lower().replace("_", "-") for package in distributions()}
-        ),
+        # Real paths: the build sandbox shows /usr, and not what Debian's alternatives go through.
+        "programs": {name: os.path.realpath(str(shutil.which(name))) for name in PROGRAMS},
+        "python": {
+            "program": os.path.realpath(sys.executable),
+            "version": f"python{sys.version_info.major}.{sys.version_info.minor}",
+            "sites": [sysconfig.get_path("purelib")],
+            "packages": sorted(installed),
+        },
     }
 
 

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from homeroom import adoption, home, launch, trash
+from homeroom import adoption, aftermath, home, trash
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
 from homeroom.errors import StateError
 from homeroom.run import lock, record, sweep
@@ -87,7 +87,7 @@ def _orphans(around: Surroundings) -> Finding:
 
 def _sweep(around: Surroundings) -> str:
     masters = adoption.Places(around.paths, around.config, around.environ, around.homes[0])
-    report = launch.sweep_dead(around.paths, places=masters)
+    report = aftermath.sweep_dead(around.paths, places=masters)
     return f"swept: {report.count('removed')} removed, {report.count('failed')} failed"
 
 

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
-    request = options.request(arguments, settings, endpoint)
+    request = options.request(arguments, settings, places, endpoint)
     decided = plan.make(request, environ, places, settings, home.new_run_id())
     document = plan_view.document(decided)
     print(json.dumps(document, indent=2) if arguments.json else plan_view.text(document))

@@ -12,9 +12,9 @@ from homeroom import __version__
 from homeroom.cli import (
     check,
     dry_run,
-    hold,
     login,
     logout,
+    look,
     prune,
     runs,
     session,
@@ -37,10 +37,10 @@ _COMMANDS = (
     session,
     stop,
     transcript,
+    look,
     check,
     sweep,
     prune,
-    hold,
 )
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

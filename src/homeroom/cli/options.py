@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from homeroom.config import Config
+    from homeroom.paths import Paths
     from homeroom.request import Request
 
 # What a dry run shows in place of the address that the demo's server will get.
@@ -64,6 +65,24 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="pass this variable of yours into the room (may be repeated)",
     )
     parser.add_argument(
+        "--resume",
+        metavar="RUN",
+        help="go on with the conversation of an earlier run, in a new room",
+    )
+    parser.add_argument(
+        "--worktree",
+        nargs="?",
+        const="",
+        metavar="BRANCH",
+        help="work in a git worktree of the run's own, on this branch or on a new one; it is "
+        "removed at the end unless work would be lost",
+    )
+    parser.add_argument(
+        "--discard",
+        action="store_true",
+        help="with --worktree: remove it at the end with all that is in it",
+    )
+    parser.add_argument(
         "--seed",
         action="append",
         default=[],
@@ -89,6 +108,7 @@ def _arguments(arguments: argparse.Namespace, agent: str) -> tuple[str, ...]:
 def request(
     arguments: argparse.Namespace,
     settings: "Config",
+    places: "Paths",
     endpoint: str | None = None,
 ) -> "Request":
     """Turn a parsed command line into a request.
@@ -96,6 +116,7 @@ def request(
     Args:
         arguments: As parsed.
         settings: The user's configuration.
+        places: homeroom's directories, where earlier runs are found.
         endpoint: The model server's base URL, for the demo.
 
     Returns:
@@ -112,10 +133,26 @@ def request(
             f"--demo-server {given}: not a server of this machine", "write http://127.0.0.1:PORT"
         )
     agent = arguments.agent or settings.run.provider or provider.DEFAULT
+    resume = None
+    if arguments.resume is not None:
+        from homeroom import transcript
+        from homeroom.run import find
+
+        earlier = find.one(places, arguments.resume)
+        if arguments.agent not in (None, earlier.record.provider):
+            raise UsageError(
+                f"--resume {arguments.resume}: it was with {earlier.record.provider},"
+                f" not with {arguments.agent}"
+            )
+        agent = earlier.record.provider
+        resume = transcript.locate(places, earlier)[1]
     run_id = getattr(arguments, "run_id", None)
     return Request(
         agent=agent,
         arguments=_arguments(arguments, agent),
+        resume=resume,
+        worktree=arguments.worktree,
+        discard=arguments.discard,
         name=getattr(arguments, "name", None),
         run_id=run_id,
         session="tmux" if run_id else "foreground",

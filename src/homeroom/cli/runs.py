@@ -126,7 +126,8 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         status = "" if row["exit_status"] is None else f" → {row['exit_status']}"
         lines.append(
             f"{label:<16} {row['state'] + status:<9} {row['provider']:<8}"
-            f" {_ago(now, row['created']):>5} {idle:>5} {row['session']:<10} {row['workspace']}{branch}"
+            f" {_ago(now, row['created']):>5} {idle:>5} {row['session']:<10}"
+            f" {row['workspace']}{branch}"
         )
     return "\n".join(lines)
 

@@ -103,13 +103,13 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         _sweep(places, settings, environ)
         signals.check()
         if not arguments.demo or arguments.demo_server:
-            request = options.request(arguments, settings)
+            request = options.request(arguments, settings, places)
             return launch.start(request, environ, places, settings, signals, _tell)
         from homeroom import demo
         from homeroom.toolchain import store
 
         with demo.model_server(store.require(places, environ)) as endpoint:
-            request = options.request(arguments, settings, endpoint)
+            request = options.request(arguments, settings, places, endpoint)
             return launch.start(request, environ, places, settings, signals, _tell)
 
 
@@ -124,7 +124,7 @@ def _detach(
 
     # What is wrong is said here, and not in a session that nobody looks at.
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
-    request = options.request(arguments, settings, endpoint)
+    request = options.request(arguments, settings, places, endpoint)
     plan.require_tools(
         plan.make(request, environ, places, settings, home.new_run_id()), environ, places
     )
@@ -150,13 +150,13 @@ def _seconds(text: str) -> float:
 
 def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]) -> None:
     """Remove what dead runs left, now and then; a failure is told and hinders no start."""
-    from homeroom import adoption, launch, rules
+    from homeroom import adoption, aftermath, rules
     from homeroom.run import sweep
 
     if not places.state.exists() or not sweep.is_due(places):
         return
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
-    for entry in launch.sweep_dead(places, places=masters, tell=_tell).entries:
+    for entry in aftermath.sweep_dead(places, places=masters, tell=_tell).entries:
         if entry.verdict in ("removed", "failed"):
             _tell(f"sweep: {entry.verdict} {entry.name}: {entry.reason}")
 

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     Raises:
         UsageError: No run is named, or a word names none.
     """
-    from homeroom import adoption, config, launch, paths, rules, stop
+    from homeroom import adoption, aftermath, config, paths, rules, stop
     from homeroom.errors import UsageError
     from homeroom.run import find, sweep
 
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         chosen = [find.one(places, word) for word in dict.fromkeys(arguments.runs)]
 
     def clean(run_id: str) -> sweep.Report:
-        return launch.sweep_dead(places, places=masters, tell=_tell, only=run_id)
+        return aftermath.sweep_dead(places, places=masters, tell=_tell, only=run_id)
 
     results = stop.stop(places, chosen, grace=settings.run.stop_grace, clean=clean)
     if arguments.json:

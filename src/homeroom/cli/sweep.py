@@ -41,12 +41,12 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     Returns:
         0, or 1 when something could not be removed.
     """
-    from homeroom import adoption, config, launch, paths, rules
+    from homeroom import adoption, aftermath, config, paths, rules
 
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
-    report = launch.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=_tell)
+    report = aftermath.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=_tell)
     failed = report.count("failed")
     if arguments.json:
         entries = [asdict(entry) for entry in report.entries]

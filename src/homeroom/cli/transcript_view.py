@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 _FENCE = "```"
 _STYLE = """
   :root { color-scheme: light dark; }
-  body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+  body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; }
+  body { padding: 0 1rem; }
   h2 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font: inherit; }
   .tool pre { font: .875rem/1.4 ui-monospace, monospace; }
@@ -45,11 +46,12 @@ def _markdown(run_id: str, spoken: "Iterator[Message]") -> str:
 
 def _page(run_id: str, spoken: "Iterator[Message]") -> str:
     title = html.escape(run_id)
-    parts = [
+    head = (
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title}</title>"
         f"<meta name=viewport content='width=device-width, initial-scale=1'>"
         f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>"
-    ]
+    )
+    parts = [head]
     for message in spoken:
         kind = "tool" if message.role.startswith("tool") else "said"
         at = f" <small>{html.escape(message.at)}</small>" if message.at else ""

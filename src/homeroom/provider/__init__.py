@@ -116,6 +116,23 @@ class Provider(Protocol):
         The sandbox is what confines it then.
         """
 
+    def resume(
+        self, room: Room, transcript: Path, arguments: Sequence[str]
+    ) -> tuple[SeedFile, Sequence[str]]:
+        """Give what continues an earlier conversation in a new room.
+
+        Args:
+            room: The new room.
+            transcript: A transcript of an earlier one.
+            arguments: The user's own for the CLI.
+
+        Returns:
+            The transcript as a seed, and the arguments that make the CLI go on with it.
+
+        Raises:
+            StorageError: The transcript cannot be read.
+        """
+
     def needs(self, room: Room) -> Needs:
         """Give what the CLI asks of the sandbox.
 

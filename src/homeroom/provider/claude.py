@@ -116,6 +116,15 @@ class Claude:
         """Print the answer, with every permission that the sandbox leaves."""
         return ("-p", prompt, "--dangerously-skip-permissions")
 
+    def resume(
+        self, room: Room, transcript: Path, arguments: Sequence[str]
+    ) -> tuple[SeedFile, Sequence[str]]:
+        """Put the file where the workspace's are; the CLI finds it by its name there."""
+        name = claude_transcript.slug(str(room.workspace.directory))
+        path = f".claude/projects/{name}/{transcript.name}"
+        seed = SeedFile(path, content=common.read_transcript_file(transcript))
+        return seed, ("--resume", transcript.stem, *arguments)
+
     def needs(self, room: Room) -> Needs:
         """Reach the API; the token hosts only where the room may renew its grant."""
         if room.endpoint is None:

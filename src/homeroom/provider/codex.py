@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeroom import seeding
@@ -27,7 +28,6 @@ from homeroom.provider.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from homeroom.credential.secret import CredentialKind
     from homeroom.provider.values import SlashCommand
@@ -115,6 +115,20 @@ class Codex:
     def unattended(self, prompt: str) -> Sequence[str]:
         """Execute once; the seeded policy asks for nothing."""
         return ("exec", prompt)
+
+    def resume(
+        self, room: Room, transcript: Path, arguments: Sequence[str]
+    ) -> tuple[SeedFile, Sequence[str]]:
+        """Put the rollout under its date again; its name ends with the conversation's id."""
+        del room
+        dated = Path(*transcript.parts[-_ROLLOUT_DEPTH:])
+        seed = SeedFile(f".codex/sessions/{dated}", content=common.read_transcript_file(transcript))
+        match = _ROLLOUT.fullmatch(transcript.name)
+        session = match["id"] if match else "--last"
+        words = list(arguments)
+        if words[:1] and words[0] in _ONE_SHOT:
+            return seed, (words[0], "resume", session, *words[1:])
+        return seed, ("resume", session, *words)
 
     def needs(self, room: Room) -> Needs:
         """Reach the API; the token host only where the room may renew its grant."""

@@ -14,6 +14,7 @@ from homeroom.files import read_regular
 from homeroom.provider.values import SeedFile, SlashCommand
 
 _LIMIT = 64 * 1024 * 1024
+_TRANSCRIPT_LIMIT = 1024 * 1024 * 1024
 _TREE_FILES = 2000
 _COMMAND_DEPTH = 8
 _TREE_BYTES = 32 * 1024 * 1024
@@ -202,6 +203,18 @@ def find_commands(
         if path.name == "SKILL.md" and path.parent != base / skills
     ]
     return found
+
+
+def read_transcript_file(path: Path) -> bytes:
+    """Read a whole transcript that homeroom kept.
+
+    Raises:
+        StorageError: It cannot be read; it is named.
+    """
+    try:
+        return read_regular(path, _TRANSCRIPT_LIMIT)
+    except FileNotFoundError as error:
+        raise StorageError(f"there is no transcript at {path}") from error
 
 
 def parse_lines(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

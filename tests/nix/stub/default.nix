@@ -54,22 +54,25 @@ let
     f (builtins.intersectAttrs (builtins.functionArgs f) pkgs // given);
 
   # Python's packages are those of the host's interpreter; what is built here goes before them.
+  # A virtual environment, because a child that is started by sys.executable must see the same.
   python = {
     withPackages =
       choose:
       let
         built = builtins.filter (package: package ? outPath) (choose pkgs.python3Packages);
+        sites = map (package: "${package}/site") built ++ host.python.sites;
       in
       make {
         name = "python";
-        nativeBuildInputs = [ pkgs.makeWrapper ];
         buildCommand = ''
-          makeWrapper ${host.programs.python} $out/bin/python \
-            ${lib.concatMapStringsSep " " (package: "--prefix PYTHONPATH : ${package}/site") built}
+          mkdir -p $out/bin $out/lib/${host.python.version}/site-packages
+          ln -s ${host.python.program} $out/bin/python
+          printf 'home = %s\n' ${dirOf host.python.program} > $out/pyvenv.cfg
+          printf '%s\n' ${lib.escapeShellArgs sites} > $out/lib/${host.python.version}/site-packages/host.pth
         '';
       };
   };
-  known = lib.genAttrs host.python_packages (name: {
+  known = lib.genAttrs host.python.packages (name: {
     _hosted = name;
   });
 
@@ -145,7 +148,7 @@ let
           document = builtins.toJSON tables;
           passAsFile = [ "document" ];
           buildCommand = ''
-            ${host.programs.python} -c '
+            ${host.python.program} -c '
             import json, sys, tomlkit
             print(tomlkit.dumps(json.load(open(sys.argv[1]))), end="")
             ' "$documentPath" > $out
@@ -168,20 +171,27 @@ let
       buildPythonPackage =
         attrs:
         make {
-          inherit (attrs) pname version src meta;
-          nativeBuildInputs = [ pkgs.makeWrapper ];
+          inherit (attrs)
+            pname
+            version
+            src
+            meta
+            ;
+          nativeBuildInputs = [ (python.withPackages (_: [ ])) ];
           # hatchling and what homeroom imports are the host interpreter's own.
           installPhase = ''
-            ${host.programs.python} -m pip install --quiet --no-index --no-deps --no-build-isolation \
-              --no-compile --disable-pip-version-check --target $out/site .
+            python -m pip install --quiet --no-index --no-deps --no-build-isolation --no-compile \
+              --disable-pip-version-check --target $out/site .
             mkdir -p $out/bin
-            makeWrapper ${host.programs.python} $out/bin/homeroom --set PYTHONPATH $out/site \
-              --add-flags "-m homeroom"
-            ${lib.concatMapStrings (name: ''
-              PYTHONPATH=$out/site ${host.programs.python} -c "import ${name}"
-            '') attrs.pythonImportsCheck}
+            {
+              printf '#!%s\nimport sys\n' "$(command -v python)"
+              printf 'sys.path.insert(0, "%s")\n' "$out/site"
+              printf 'from homeroom.cli.main import main\nsys.exit(main())\n'
+            } > $out/bin/homeroom
+            chmod +x $out/bin/homeroom
+            PYTHONPATH=$out/site python -c "import ${lib.concatStringsSep ", " attrs.pythonImportsCheck}"
           '';
-        } // { inherit (attrs) pname version; };
+        };
     };
   };
 in

@@ -1,0 +1,48 @@
+"""What is done about runs that died: their leftovers removed, their work kept."""
+
+from collections.abc import Callable
+
+from homeroom import adoption, archive, home, provider
+from homeroom.paths import Paths
+from homeroom.run import sweep
+from homeroom.run.record import Record
+
+Tell = Callable[[str], None]
+
+
+def sweep_dead(
+    paths: Paths,
+    *,
+    dry_run: bool = False,
+    places: adoption.Places | None = None,
+    tell: Tell | None = None,
+    only: str | None = None,
+) -> sweep.Report:
+    """Remove what dead runs left, keeping their transcripts and the logins they renewed.
+
+    Args:
+        paths: homeroom's directories.
+        dry_run: Whether to only say what would be done.
+        places: Where the master stores are; None leaves those alone.
+        tell: Says a line to the user.
+        only: The one run to look at, whatever its age; None for all.
+
+    Returns:
+        What was done with each entry.
+    """
+
+    def keep(instance: home.Instance, of: Record) -> None:
+        adapter = provider.get(of.provider)
+        if places is None or places.config.run.archive == "always":
+            left = adapter.collect(instance.home)
+            archive.keep(
+                adapter.transcripts(instance.home),
+                instance.home,
+                paths.transcripts / of.run_id,
+                left.values() if left else (),
+            )
+        if places is not None and tell is not None:
+            adoption.salvage(adapter, instance.home, of, places, tell)
+
+    youngest = 0.0 if only else sweep.YOUNGEST
+    return sweep.sweep(paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only)

@@ -1,0 +1,90 @@
+"""homeroom at a terminal, as a person uses it."""
+
+import re
+import shlex
+from pathlib import Path
+
+import psutil
+
+from tests.conftest import PrivateHome
+from tests.support.cli import homeroom_argv
+from tests.support.runs import assert_nothing_left, processes
+from tests.support.terminal import Terminal
+
+ANSWER = "All is well in here."
+# The prompt's own line; a dialog would have a choice behind the mark.
+PROMPT = re.compile(r"^❯\s*$", re.MULTILINE)
+FLAGS = re.MULTILINE | re.DOTALL
+SHELL_PROMPT = re.compile(r"^ready>$", re.MULTILINE)
+STATUS = re.compile(r"status: (\d+)$", re.MULTILINE)
+
+
+
+class Session:
+    """homeroom at a terminal, started from a shell or by itself.
+
+    Args:
+        terminal: Not started yet.
+        home: Whose.
+        workspace: Where.
+    """
+
+    def __init__(self, terminal: Terminal, home: PrivateHome, workspace: Path) -> None:
+        self.terminal, self.home, self.workspace = terminal, home, workspace
+        self._asked = 0
+
+    def start(self, url: str, *arguments: str) -> None:
+        argv = homeroom_argv("start", "--demo-server", url, "--", *arguments)
+        self.terminal.start(argv, env=self.home.env, cwd=self.workspace)
+
+    def start_shell(self) -> None:
+        env = self.home.env | {"PS1": "ready> ", "HISTFILE": ""}
+        argv = ["bash", "--noprofile", "--norc", "-i"]
+        self.terminal.start(argv, env=env, cwd=self.workspace)
+        self.terminal.wait_for(SHELL_PROMPT)
+
+    def type_start(self, url: str, *arguments: str) -> None:
+        argv = homeroom_argv("start", "--demo-server", url, "--", *arguments)
+        self.enter(f'clear; {shlex.join(argv)}; echo "status:" $?')
+
+    def enter(self, line: str) -> None:
+        self.terminal.write(line)
+        self.terminal.send("Enter")
+
+    def ask(self) -> None:
+        """Ask the agent something that nobody has asked yet, and wait for the answer."""
+        self.terminal.wait_for(PROMPT)
+        self._asked += 1
+        question = f"question {self._asked}"
+        self.enter(question)
+        self.terminal.wait_for(re.compile(rf"{question}\s+● {ANSWER}.*{PROMPT.pattern}", FLAGS))
+
+    def leave(self) -> None:
+        self.terminal.send("C-c")
+        self.terminal.wait_for("Press Ctrl-C again to exit")
+        self.terminal.send("C-c")
+
+    def status(self) -> int:
+        """Wait until the shell tells the status of the last command."""
+        # Not always at a line's start, since the agent may have left the cursor anywhere.
+        screen = self.terminal.wait_for(STATUS)
+        return int(STATUS.findall(screen)[-1])
+
+    def end_shell(self) -> None:
+        self.enter("exit")
+        self.terminal.wait_exit()
+        self.assert_nothing_left()
+
+    def assert_nothing_left(self) -> None:
+        assert_nothing_left(self.home.root)
+
+    def agent(self, executable: Path) -> psutil.Process:
+        found = [
+            process
+            for process in processes(self.home.root)
+            if process.cmdline()[:1] == [str(executable)]
+        ]
+        assert len(found) == 1, found
+        return found[0]
+
+
