@@ -33,6 +33,8 @@ SYSTEM = {
     "tmux": "tmux",
 }
 PLAIN_USER = "homeroom-tests"
+# Debian's release with the oldest Nix that the flake is tried with.
+NIX_SUITE = "trixie"
 
 # Of root's environment the plain user's pass keeps what leads to the registries, and the
 # locale. Everything else is a clean login's.
@@ -117,6 +119,20 @@ def bench(session: nox.Session) -> None:
     )
 
 
+@nox.session(default=False)
+def nix(session: nox.Session) -> None:
+    """The flake, by a real Nix in a store of its own; nixpkgs is stood in for."""
+    _require_system_packages(session)
+    # Never as root, whose builds could write into those directories of the host that they see.
+    user = _plain_user(session, "nix")
+    user.install("--editable", ".", *nox.project.dependency_groups(PYPROJECT, "test", "nix"))
+    program = os.environ.get("HOMEROOM_NIX") or str(user.home / "nix/bin/nix")
+    if not os.path.exists(program):
+        user.run("tests/nix/get-nix.sh", NIX_SUITE, user.home / "nix")
+    arguments = session.posargs or ["tests/nix", "--durations=10"]
+    user.run("python", "-m", "pytest", "--timeout=600", *arguments, HOMEROOM_NIX=program)
+
+
 def _git_files(*patterns: str) -> list[str]:
     # New files count before they are added, so that a check sees them when they are made.
     listed = subprocess.run(
@@ -140,7 +156,8 @@ def _run_suite(session: nox.Session) -> None:
 
 def _pytest(python: str, *arguments: str) -> list[str]:
     # Two workers, not one a core: each test may hold an agent, a sandbox and a server.
-    return [python, "-m", "pytest", "-n", "2", *arguments]
+    # The flake has a session of its own.
+    return [python, "-m", "pytest", "-n", "2", "--ignore=tests/nix", *arguments]
 
 
 def _require_system_packages(session: nox.Session, *programs: str) -> None:
@@ -180,46 +197,73 @@ def _toolchain(session: nox.Session) -> str:
 
 def _test_as_plain_user(session: nox.Session) -> None:
     """Run the suite once more as the people do for whom it is: without root's rights."""
-    account = _plain_account(session)
-    home = Path(account.pw_dir)
-    checkout, venv = home / "checkout", home / "venv"
-    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
-    environment = kept | {
-        "HOME": account.pw_dir,
-        "USER": account.pw_name,
-        "LOGNAME": account.pw_name,
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-    }
+    user = _plain_user(session, "test")
+    user.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
+    # A toolchain is private to its user, so that this one needs its own.
+    homeroom_home = str(user.home / "homeroom")
+    report = user.run("homeroom", "setup", "--json", capture=True, HOMEROOM_HOME=homeroom_home)
+    # What needs the registries was shown by root's pass a moment ago, and has no rights to
+    # lack; everything that has, the agents in their rooms above all, runs again.
+    suite = _pytest("python", "-m", "not network", *session.posargs)
+    user.run(*suite, HOMEROOM_TOOLCHAIN=str(json.loads(report)["root"]))
 
-    def run(*command: str | Path, capture: bool = False, **more: str) -> str:
-        session.log(f"{account.pw_name}$ {shlex.join(map(str, command))}")
+
+class _User:
+    """A user without root's rights, with a copy of the checkout and an environment of Python.
+
+    Args:
+        session: The session that needs it.
+        account: Who; root may be anybody, everybody else is only themselves.
+        home: Where the copy and the environment are made.
+        purpose: What for; each has its own of both.
+    """
+
+    def __init__(
+        self, session: nox.Session, account: pwd.struct_passwd, home: Path, purpose: str
+    ) -> None:
+        self.session, self.account, self.home = session, account, home
+        self.checkout, self.venv = home / f"{purpose}-checkout", home / f"{purpose}-venv"
+        kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+        self.environment = kept | {
+            "HOME": str(home),
+            "USER": account.pw_name,
+            "LOGNAME": account.pw_name,
+            "PATH": f"{self.venv}/bin:/usr/local/bin:/usr/bin:/bin",
+        }
+
+    def install(self, *arguments: str) -> None:
+        self.run("pip", "install", "-q", *arguments)
+
+    def run(self, *command: str | Path, capture: bool = False, **more: str) -> str:
+        self.session.log(f"{self.account.pw_name}$ {shlex.join(map(str, command))}")
         done = subprocess.run(
             command,
-            cwd=checkout,
-            env=environment | more,
+            cwd=self.checkout,
+            env=self.environment | more,
             stdout=subprocess.PIPE if capture else None,
             text=True,
             check=False,
-            **_identity(account),
+            **_identity(self.account),
         )
         if done.returncode:
-            session.error(f"{command[0]} ended with {done.returncode} as {account.pw_name}")
+            who = self.account.pw_name
+            self.session.error(f"{command[0]} ended with {done.returncode} as {who}")
         return done.stdout or ""
 
-    _copy_checkout(checkout, account)
+
+def _plain_user(session: nox.Session, purpose: str) -> _User:
+    if os.geteuid() == 0:
+        account = _plain_account(session)
+        user = _User(session, account, Path(account.pw_dir), purpose)
+    else:
+        account = pwd.getpwuid(os.geteuid())
+        user = _User(session, account, Path(session.create_tmp()).resolve(), purpose)
+    _copy_checkout(user.checkout, account)
     # The copy is a repository too: some tests ask git which files are tracked.
-    run("git", "init", "-q")
-    run("git", "add", "--all")
-    run(_python_for(session, account), "-m", "venv", "--clear", venv)
-    groups = nox.project.dependency_groups(PYPROJECT, "test")
-    run(venv / "bin/python", "-m", "pip", "install", "-q", ".", *groups)
-    # A toolchain is private to its user, so that this one needs its own.
-    setup = (venv / "bin/homeroom", "setup", "--json")
-    report = run(*setup, capture=True, HOMEROOM_HOME=str(home / "homeroom"))
-    # What needs the registries was shown by root's pass a moment ago, and has no rights to
-    # lack; everything that has, the agents in their rooms above all, runs again.
-    suite = _pytest(str(venv / "bin/python"), "-m", "not network", *session.posargs)
-    run(*suite, HOMEROOM_TOOLCHAIN=str(json.loads(report)["root"]))
+    user.run("git", "init", "-q")
+    user.run("git", "add", "--all")
+    user.run(_python_for(session, account), "-m", "venv", "--clear", user.venv)
+    return user
 
 
 def _plain_account(session: nox.Session) -> pwd.struct_passwd:
@@ -230,7 +274,7 @@ def _plain_account(session: nox.Session) -> pwd.struct_passwd:
         return pwd.getpwnam(PLAIN_USER)
 
 
-class Identity(TypedDict):
+class Identity(TypedDict, total=False):
     user: int
     group: int
     extra_groups: list[int]
@@ -238,6 +282,8 @@ class Identity(TypedDict):
 
 
 def _identity(account: pwd.struct_passwd) -> Identity:
+    if os.geteuid() != 0:
+        return Identity()
     return Identity(user=account.pw_uid, group=account.pw_gid, extra_groups=[], umask=0o022)
 
 

@@ -23,6 +23,8 @@ from homeroom.provider.common import apply
 from homeroom.sandbox.srt import Srt
 from homeroom.toolchain import store
 
+# Of what takes seconds.
+_FEW = 3
 PROMPT = ("-p", "hello")
 
 
@@ -58,6 +60,7 @@ def _measure(
     bare = _bare_room(workspace, endpoint, environ)
     ours = [sys.executable, "-m", "homeroom", "start", "--demo-server", endpoint, "--", *PROMPT]
     module = [sys.executable, "-m", "homeroom"]
+    check = [*module, "check"]
     pairs = [(_timed(bare), _timed(lambda: _run(ours, environ, workspace))) for _ in range(rounds)]
     bare_median = statistics.median(pair[0] for pair in pairs)
     return {
@@ -71,6 +74,9 @@ def _measure(
         "help_ms": _median(lambda: _run([*module, "--help"], environ, workspace), rounds),
         "dry_run_ms": _median(lambda: _run([*module, "dry-run"], environ, workspace), rounds),
         "python_ms": _median(lambda: _run([sys.executable, "-c", ""], environ, workspace), rounds),
+        "check_s": _median(lambda: _run(check, environ, workspace), _FEW) / 1000,
+        "check_quick_s": _median(lambda: _run([*check, "--quick"], environ, workspace), _FEW)
+        / 1000,
         "supervisor_mb": _supervisor_memory(endpoint, environ, workspace),
     }
 
@@ -159,6 +165,8 @@ def _table(results: dict[str, object]) -> str:
         "`homeroom --help` (ms)": "help_ms",
         "`homeroom dry-run` (ms)": "dry_run_ms",
         "`python -c ''` for comparison (ms)": "python_ms",
+        "`homeroom check` (s, goal < 15)": "check_s",
+        "`homeroom check --quick` (s, goal < 2)": "check_quick_s",
         "memory of the supervisor (MB, goal < 30)": "supervisor_mb",
     }
     lines += [f"| {label} | {results[key]:.2f} |" for label, key in rows.items()]

@@ -4,7 +4,7 @@ Only rooms with ``run.credentials = "full"`` do: elsewhere nothing in the room c
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -44,7 +44,7 @@ class Places:
 
     paths: Paths
     config: Config
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     user_home: Path
 
     @property

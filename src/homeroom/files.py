@@ -30,7 +30,10 @@ def explain(error: OSError, path: Path | str, doing: str) -> HomeroomError:
             message, "make it writable for you, or set HOMEROOM_HOME to a place that is"
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(message, "free some space there, then run the command again")
+        return StorageError(
+            message,
+            "free some space there, then run the command again; see docs/how-to/disk-full.md",
+        )
     return StorageError(message)
 
 

@@ -1,6 +1,5 @@
 """A run from its allocation to its wipe: plan, launch, finish."""
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -8,10 +7,8 @@ from dataclasses import replace
 
 import msgspec
 
-from homeroom import adoption, archive, home, plan, worktree
+from homeroom import adoption, archive, home, notice, plan, worktree
 from homeroom.config import Config
-from homeroom.credential import vault
-from homeroom.credential.secret import Credential
 from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir, explain
@@ -31,7 +28,6 @@ from homeroom.unwind import Unwind
 Tell = Callable[[str], None]
 BeforeWipe = Callable[[Plan], object]
 _LOCK_TRIES = 100
-_HOUR = 3600.0
 
 
 def start(
@@ -70,7 +66,7 @@ def start(
     run = _Run(decided, run_lock, paths, config, signals, tell)
     with Unwind(lambda error: tell(f"while cleaning up: {error}")) as unwind:
         unwind.add(run.unlock)
-        _announce(decided, tell)
+        notice.announce(decided, tell)
         try:
             run.allocate(unwind)
             run.add_worktree(unwind, environ)
@@ -293,42 +289,3 @@ def _not_started(outcome: Outcome) -> HomeroomError:
         f"the agent was not started, because its sandbox could not be proven: {outcome.refusal}",
         "see docs/how-to/sandbox-refused.md",
     )
-
-
-def _announce(decided: Plan, tell: Tell) -> None:
-    """Say on standard error what the user would otherwise wonder about."""
-    credential, request = decided.credential, decided.wish.request
-    if request.login is not None:
-        return
-    if decided.room.endpoint is not None:
-        tell("this is a demo: a model server on this machine answers, and no account is used")
-    elif credential is None:
-        tell(
-            "no credential is used, so the room starts logged out and keeps nothing you enter; "
-            f"run `homeroom login {decided.provider.name}`, or pass --api-key-env NAME"
-        )
-    if request.profile is not None and decided.chosen.origin in ("flag", "environment"):
-        tell(f"{decided.chosen.source} comes first: profile {request.profile} is not used")
-    if credential is not None and not decided.room.options.full_credentials:
-        _announce_expiry(decided, credential, tell)
-
-
-def _announce_expiry(decided: Plan, credential: Credential, tell: Tell) -> None:
-    """Say how long a room can work that has only an access token, if it is not long."""
-    left = (credential.expires_at or math.inf) - time.time()
-    if left > _HOUR:
-        return
-    cure = "start the agent once outside homeroom"
-    if decided.chosen.profile is not None:
-        name = decided.provider.name
-        cure = f"run `{vault.command('login', name, decided.chosen.profile)}` again"
-    if left <= 0:
-        tell(
-            f"the access token in {credential.source} has expired, and a room does not renew "
-            f"it: {cure}"
-        )
-    else:
-        tell(
-            f"the access token works for {left / 60:.0f} more minutes, and a room does not "
-            f"renew it: {cure} before that"
-        )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom import launch, verification
+from homeroom import launch, notice, verification
 from homeroom.adoption import Places
 from homeroom.config import Config, Files, Run
 from homeroom.credential.index import Entry
@@ -103,6 +103,7 @@ def by_adoption(desk: Desk) -> Entry:
             f"there is no login of {adapter.name}'s own to adopt in {_listed(roots)}",
             f"log in with it, or run `homeroom login {adapter.name}`",
         )
+    notice.warn_if_exposed(found, desk.tell)
     return desk.save(found)
 
 

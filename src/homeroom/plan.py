@@ -269,7 +269,7 @@ def require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> No
     for tool in toolchain.tools.values():
         # srt and the model server are scripts that the pinned Node.js runs.
         access = os.R_OK if tool.path.suffix == ".js" else os.R_OK | os.X_OK
-        if not os.access(tool.path, access):
+        if not os.access(tool.path, access) or not tool.path.is_file():
             raise ToolError(
                 f"{tool.name} {tool.version} at {tool.path} is missing or not executable",
                 "remove that toolchain's directory and run `homeroom setup`",

@@ -155,7 +155,8 @@ def telltales(ground: Ground, rules: Policy) -> list[Path]:
     found: list[Path] = []
     for path in (*ground.secrets, *listed):
         real = Path(os.path.realpath(path))
-        if real.is_file() and os.access(real, os.R_OK) and not rules.is_readable(real):
+        # Not by Path.is_file: it raises where a directory on the way may not be entered.
+        if os.path.isfile(real) and os.access(real, os.R_OK) and not rules.is_readable(real):
             found.append(real)
     return list(dict.fromkeys(found))
 

@@ -104,7 +104,7 @@ def _judge(status: int, host: str, name: str) -> None:
     if status in _REFUSALS:
         raise CredentialError(
             f"{host} refuses that {name} (status {status}); nothing was saved",
-            f"copy it again, whole; or {_OFFLINE}",
+            f"copy it again, whole, or {_OFFLINE}; see docs/how-to/use-an-api-key.md",
         )
     if status != _TOO_MANY:
         raise TryAgainError(

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -59,7 +59,8 @@ class Machine:
             script: For sh; the given words are $1, $2 ... until it has shifted them away.
             words: What the script needs.
         """
-        before = [*NAMESPACE, "sh", "-ec", script, "sh", *map(os.fspath, words)]
+        given = [os.fspath(word) for word in words]
+        before = [*NAMESPACE, "sh", "-ec", script, "sh", *given]
         return replace(self, wrap=lambda command: [*before, *command])
 
     def check(self, *arguments: str, status: int | None = None) -> dict[str, Any]:
@@ -153,7 +154,3 @@ def which(name: str) -> str:
     program = shutil.which(name)
     assert program, f"{name} is not installed"
     return program
-
-
-def words(command: Sequence[str]) -> str:
-    return " ".join(command)

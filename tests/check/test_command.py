@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -77,6 +78,24 @@ def test_what_is_named_is_asked_even_where_quick_would_leave_it_out() -> None:
 def test_a_name_that_is_none_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="no probe or group"):
         catalogue.select(catalogue.probes(), only=[], skip=[word], quick=False)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "checks.md"
+
+
+def test_each_probe_is_explained_once() -> None:
+    """What the page says of one agent holds for every other one."""
+    page = PAGE.read_text(encoding="utf-8")
+    explained = re.findall(r"^\| `([a-z-]+\.[A-Za-z.-]+)` \|", page, re.MULTILINE)
+    expected: list[str] = []
+    for probe in catalogue.probes():
+        general = [
+            re.sub(rf"\.{agent}\b", ".AGENT", probe.name)
+            for agent in provider.names()
+            if re.search(rf"\.{agent}\b", probe.name)
+        ]
+        expected += general or [probe.name]
+    assert sorted(explained) == sorted(set(expected))
 
 
 def test_the_list_is_all_that_list_prints(machine: Machine) -> None:
@@ -202,14 +221,16 @@ def assert_tidy(machine: Machine) -> None:
     root = Path(machine.env["HOMEROOM_HOME"])
     assert_nothing_left(root)
     assert os.listdir(machine.env["TMPDIR"]) == []
-    assert [name for name in os.listdir(root) if name.startswith("homeroom-check-")] == []
+    assert set(os.listdir(root)) <= {"state", "tmp"}
     held = [process for process in psutil.process_iter() if _speaks_of(process, machine)]
     assert held == []
 
 
 def _speaks_of(process: psutil.Process, machine: Machine) -> bool:
     try:
-        return any(machine.env["TMPDIR"] in word for word in process.cmdline())
+        return any("hr-tmux-" in word for word in process.cmdline()) and any(
+            machine.env["HOMEROOM_HOME"] in word for word in process.cmdline()
+        )
     except psutil.Error:
         return False
 
@@ -225,7 +246,7 @@ def in_the_sandbox(machine: Machine) -> bool:
 
 
 def at_a_terminal(machine: Machine) -> bool:
-    return any(Path(machine.env["TMPDIR"]).glob("hr-tmux-*/s")) and any(
+    return any(Path(machine.env["HOMEROOM_HOME"]).glob("hr-tmux-*/s")) and any(
         machine.paths.runs.glob("run_*.lock")
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from homeroom.check import runner
 from homeroom.check.model import Finding, Probe, Result, Surroundings, fail, ok, skipped, warn
-from homeroom.errors import ToolError
+from homeroom.errors import ToolError, TryAgainError
 from homeroom.paths import locate
 
 
@@ -63,6 +63,13 @@ def test_a_probe_that_hangs_is_reported_and_no_other(around: Surroundings) -> No
 def test_what_homeroom_refuses_is_a_failure_with_its_hint(around: Surroundings) -> None:
     [result] = runner.run([probe("a", refuse)], around)
     assert result.finding == Finding("fail", "it is not there", "install it")
+
+
+def test_what_could_not_be_asked_is_not_known(around: Surroundings) -> None:
+    def unreachable(_around: Surroundings) -> Finding:
+        raise TryAgainError("nobody answers")
+
+    assert verdicts(runner.run([probe("a", unreachable)], around)) == ["broken"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from tests.check.machine import (
     which,
 )
 from tests.conftest import PrivateHome
-from tests.support.tree import changes, snapshot
 
 AGENT = provider.DEFAULT
 
@@ -67,12 +66,12 @@ def test_all_is_well_where_nothing_is_broken(machine: Machine) -> None:
 # --- the system -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("program", ["bwrap", "socat"])
+@pytest.mark.parametrize("program", ["bwrap", "socat", "which"])
 def test_a_program_that_the_sandbox_needs_is_missing(
     machine: Machine, tmp_path: Path, program: str
 ) -> None:
     path = path_without(tmp_path / "bin", program, of=machine.env["PATH"])
-    assert_only(machine.with_env(PATH=path), "system.tools", says=f"{program} (")
+    assert_only(machine.with_env(PATH=path), "system.tools", says=program)
 
 
 @pytest.mark.parametrize("program", ["git", "tmux"])
@@ -241,8 +240,12 @@ def logged_in(machine: Machine) -> Machine:
     """A machine whose user is logged in with the agent's own CLI."""
     own = own_file(machine)
     own.parent.mkdir(mode=0o700)
-    grant = {"accessToken": "sk-ant-oat01-x", "refreshToken": "sk-ant-ort01-x", "scopes": []}
-    grant["expiresAt"] = 4_000_000_000_000
+    grant = {
+        "accessToken": "sk-ant-oat01-x",
+        "refreshToken": "sk-ant-ort01-x",
+        "expiresAt": 4_000_000_000_000,
+        "scopes": [],
+    }
     own.touch(mode=0o600)
     own.write_text(json.dumps({"claudeAiOauth": grant}))
     keys = [name for name in machine.env if name.startswith(f"HOMEROOM_{AGENT.upper()}")]
@@ -420,14 +423,14 @@ OWN_ETC = (
 
 def test_a_managed_setting_is_under_etc(machine: Machine, tmp_path: Path) -> None:
     managed = provider.get(AGENT).surfaces().machine[0]
-    before = snapshot(Path("/etc"), contents=False)
+    before = os.listdir("/etc")
     assert_only(
         machine.inside(OWN_ETC, tmp_path / "etc", managed),
         "leaks.managed",
         verdict="warn",
         says=managed,
     )
-    assert changes(before, snapshot(Path("/etc"), contents=False)) == []
+    assert os.listdir("/etc") == before
 
 
 def test_instructions_lie_above_the_workspace(machine: Machine, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What the tests of whole runs share: a model server for each worker, and its journal."""
 
+import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from homeroom.toolchain.store import Toolchain
+from homeroom.toolchain.store import MARK, Toolchain
 from tests.conftest import PrivateHome
 from tests.e2e.session import ANSWER, Session
 from tests.support import patched
@@ -121,11 +123,10 @@ class Runner:
             stdin=stdin,
         )
 
-
     def start_patched(
         self, moment: str, event: str, server: Journal | ModelServer, *arguments: str
     ) -> CompletedProcess[str]:
-        """Do as ``start``, with something that goes wrong at one moment (``tests.support.patched``)."""
+        """Do as ``start``, with something that goes wrong (see ``tests.support.patched``)."""
         argv = self.patched_argv(moment, event, server, *arguments)
         # Files, because an agent that outlives its supervisor would hold pipes open.
         with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
@@ -181,3 +182,19 @@ def terminal() -> Iterator[Terminal]:
 @pytest.fixture
 def session(terminal: Terminal, ready_home: PrivateHome, workspace: Path) -> Session:
     return Session(terminal, ready_home, workspace)
+
+
+def with_tool(toolchain: Toolchain, directory: Path, **replaced: Path) -> Path:
+    """Make a toolchain that shares all but some tools with another, and return its root."""
+    root = directory / "toolchain"
+    root.mkdir(mode=0o755)
+    document = json.loads((toolchain.root / MARK).read_bytes())
+    for entry in toolchain.root.iterdir():
+        if entry.name != MARK:
+            (root / entry.name).symlink_to(entry)
+    for name, program in replaced.items():
+        own = f"own-{name}{program.suffix}"
+        shutil.copy(program, root / own)
+        document["tools"][name]["path"] = own
+    (root / MARK).write_text(json.dumps(document))
+    return root

@@ -13,11 +13,10 @@ from tests.support.terminal import Terminal
 
 ANSWER = "All is well in here."
 # The prompt's own line; a dialog would have a choice behind the mark.
-PROMPT = re.compile(r"^❯\s*$", re.MULTILINE)
+PROMPT = re.compile("^\u276f\\s*$", re.MULTILINE)
 FLAGS = re.MULTILINE | re.DOTALL
 SHELL_PROMPT = re.compile(r"^ready>$", re.MULTILINE)
 STATUS = re.compile(r"status: (\d+)$", re.MULTILINE)
-
 
 
 class Session:
@@ -86,5 +85,3 @@ class Session:
         ]
         assert len(found) == 1, found
         return found[0]
-
-

@@ -12,7 +12,8 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import ANSWER, Runner
+from tests.e2e.conftest import Runner
+from tests.e2e.session import ANSWER
 from tests.support.git import git
 from tests.support.model_server import calls_then_says, model_server
 from tests.support.runs import Journal

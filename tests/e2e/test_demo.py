@@ -9,7 +9,8 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import ANSWER, TOUCH, Runner
+from tests.e2e.conftest import TOUCH, Runner
+from tests.e2e.session import ANSWER
 from tests.support import subreaper
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import calls_then_says, model_server, says

@@ -11,7 +11,8 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import ANSWER, wait_until
+from tests.e2e.conftest import wait_until
+from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says
 from tests.support.runs import Journal, assert_nothing_left, processes

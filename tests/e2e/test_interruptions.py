@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from homeroom.toolchain.store import Toolchain
-from tests.e2e.conftest import ANSWER, Runner, wait_until
+from tests.e2e.conftest import Runner, wait_until
+from tests.e2e.session import ANSWER
 from tests.support.cli import run_homeroom
 from tests.support.model_server import ModelServer, model_server, says
 from tests.support.patched import STEPS
@@ -63,7 +64,7 @@ def test_an_end_that_is_asked_for_is_graceful(
     settings = json.dumps({"hooks": {"SessionEnd": [{"hooks": [hook]}]}})
     arguments = ("-p", "hi", "--settings", settings)
     supervisor = runner.popen(slow_server, *arguments, cwd=elsewhere)
-    wait_until(lambda: seen.requests())
+    wait_until(seen.requests)
     supervisor.send_signal(signal.SIGTERM)
     stdout, stderr = supervisor.communicate(timeout=30)
     assert (supervisor.returncode, stdout) == (143, ""), stderr
@@ -81,7 +82,7 @@ def test_an_agent_that_will_not_end_is_killed(runner: Runner, toolchain: Toolcha
     with model_server(toolchain, [says("slow " * 500)], "--latency", "500") as server:
         seen = Journal(server)
         supervisor = runner.popen(server, "-p", "hi")
-        wait_until(lambda: seen.requests())
+        wait_until(seen.requests)
         claude = str(toolchain.tools["claude"].path)
         [agent] = [one for one in processes(runner.home.root) if one.cmdline()[:1] == [claude]]
         agent.suspend()
@@ -190,7 +191,7 @@ def test_the_agent_of_a_killed_supervisor_is_ended(
     root = runner.home.root
     seen = Journal(slow_server)
     supervisor = runner.popen(slow_server, "-p", "hi")
-    wait_until(lambda: seen.requests())
+    wait_until(seen.requests)
     supervisor.kill()
     supervisor.wait()
     for stream in (supervisor.stdout, supervisor.stderr):
@@ -237,7 +238,7 @@ def test_a_live_room_is_never_swept(
     root = runner.home.root
     seen = Journal(slow_server)
     supervisor = runner.popen(slow_server, "-p", "hi")
-    wait_until(lambda: seen.requests())
+    wait_until(seen.requests)
     age(root)
     [room] = rooms(root)
     before = snapshot(root / "state" / "instances" / room / "home")

@@ -61,7 +61,7 @@ TEXTS = {
 
 
 @pytest.fixture
-def master(private_home: PrivateHome) -> Iterator[Path]:
+def master(private_home: PrivateHome, workspace: Path) -> Iterator[Path]:
     """A home as its user has left it long ago, and as it must be at the end."""
     home = private_home.home
     for name, content in {**FILES, **TEXTS}.items():
@@ -76,6 +76,7 @@ def master(private_home: PrivateHome) -> Iterator[Path]:
         os.utime(path, ns=(10**18, 10**18), follow_symlinks=False)
     before = snapshot(home)
     assert len(before) > len(FILES) + len(TEXTS)
+    assert workspace.is_relative_to(home)
     yield home
     assert changes(before, snapshot(home)) == []
 
@@ -94,9 +95,8 @@ MEDDLE = (
 )
 
 
-def test_after_a_piped_run(
-    master: Path, runner: Runner, journal: Journal, elsewhere: Path
-) -> None:
+@pytest.mark.usefixtures("master")
+def test_after_a_piped_run(runner: Runner, journal: Journal, elsewhere: Path) -> None:
     done = runner.start(journal, "-p", "hi", cwd=elsewhere, stdin="piped")
     assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n")
 
@@ -110,8 +110,9 @@ def test_after_an_agent_that_changes_its_own_home(
     assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n")
 
 
+@pytest.mark.usefixtures("master")
 def test_after_a_run_with_the_users_own_login(
-    master: Path, runner: Runner, journal: Journal, elsewhere: Path
+    runner: Runner, journal: Journal, elsewhere: Path
 ) -> None:
     config = runner.home.root / "config" / "config.toml"
     config.parent.mkdir(mode=0o700, parents=True)
@@ -127,16 +128,14 @@ def test_after_a_run_with_the_users_own_login(
     assert len(journal.requests()) == 1
 
 
-def test_after_a_run_that_fails(
-    master: Path, runner: Runner, journal: Journal, elsewhere: Path
-) -> None:
+@pytest.mark.usefixtures("master")
+def test_after_a_run_that_fails(runner: Runner, journal: Journal, elsewhere: Path) -> None:
     done = runner.start(journal, "--no-such-option", cwd=elsewhere)
     assert done.returncode == 1
 
 
-def test_after_an_interactive_run(
-    master: Path, session: Session, journal: Journal, elsewhere: Path
-) -> None:
+@pytest.mark.usefixtures("master")
+def test_after_an_interactive_run(session: Session, journal: Journal, elsewhere: Path) -> None:
     session.workspace = elsewhere
     session.start(journal.url)
     session.ask()

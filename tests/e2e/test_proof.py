@@ -1,6 +1,5 @@
 """A sandbox that is not shut is refused, and the agent never starts in it."""
 
-import json
 import os
 import shutil
 import sys
@@ -8,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from homeroom.toolchain.store import MARK, Toolchain
-from tests.e2e.conftest import Runner
+from homeroom.toolchain.store import Toolchain
+from tests.e2e.conftest import Runner, with_tool
 from tests.support import patched
 from tests.support.runs import Journal, records
 
@@ -125,18 +124,3 @@ def test_an_srt_that_only_runs_the_command_is_noticed(
     env = runner.home.env | {"HOMEROOM_TOOLCHAIN": str(with_tool(toolchain, tmp_path, srt=script))}
     done = runner.start(journal, "-p", "hi", env=env)
     assert_refused(done, runner, journal, "it can read ")
-
-
-def with_tool(toolchain: Toolchain, directory: Path, **replaced: Path) -> Path:
-    """Make a toolchain that shares all but some tools with another, and return its root."""
-    root = directory / "toolchain"
-    root.mkdir(mode=0o755)
-    document = json.loads((toolchain.root / MARK).read_bytes())
-    for entry in toolchain.root.iterdir():
-        if entry.name != MARK:
-            (root / entry.name).symlink_to(entry)
-    for name, program in replaced.items():
-        shutil.copy(program, root / f"{name}.js")
-        document["tools"][name]["path"] = f"{name}.js"
-    (root / MARK).write_text(json.dumps(document))
-    return root

@@ -36,6 +36,7 @@ login)
 hold) hold ;;
 renew) renew ;;
 renew-and-hold) renew; hold ;;
+modes) stat -c %a .claude/.credentials.json .claude ;;
 show)
     cat .claude/.credentials.json
     printf '%s\\n' "$ANTHROPIC_API_KEY$CLAUDE_CODE_OAUTH_TOKEN"

@@ -236,5 +236,5 @@ def test_the_other_agent_has_variables_of_its_own(wish: Wish) -> None:
 
 def test_no_secret_can_be_read_off_the_choice(wish: Wish) -> None:
     wish = everything_from(2, wish)
-    shown = f"{choice.choose(wish)} {choice.rows(wish)}"
+    shown = f"{wish} {choice.choose(wish)} {choice.rows(wish)}"
     assert not [secret for secret in (KEY, OTHER_KEY, TOKEN) if secret in shown]

@@ -177,6 +177,18 @@ def test_a_start_tells_how_long_a_login_of_the_vault_works(
     assert "homeroom login standin --profile work" in done.stderr
 
 
+def test_a_login_that_others_can_read_is_warned_of_and_copied_in_private(
+    ready_user: User,
+) -> None:
+    ready_user.log_in_to_the_agent(grant_text(1))
+    ready_user.store.chmod(0o644)
+    done = ready_user.run("start", "standin", "--", "modes")
+    assert f"others can read {ready_user.store} (mode 0644)" in done.stderr
+    assert done.stdout.split() == ["600", "700"]
+    adopted = ready_user.run("login", "standin", "--adopt")
+    assert f"chmod 600 {ready_user.store}" in adopted.stderr
+
+
 # --- renewing it ---------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from homeroom.provider import Message, Provider
 from homeroom.provider.claude import Claude
@@ -111,3 +112,10 @@ class TestClaude(GrantContract):
             ".claude/.credentials.json": json.dumps({"claudeAiOauth": grant}),
             ".claude.json": json.dumps({"oauthAccount": account, "userID": "1"}),
         }
+
+    def test_a_room_without_onboarding_is_not_healthy(self, tmp_path: Path) -> None:
+        room = self.room(tmp_path)
+        self.seed(room)
+        state = room.home / ".claude/.claude.json"
+        state.write_text(json.dumps({**json.loads(state.read_text()), "hasCompletedOnboarding": 0}))
+        assert "onboarding" in (self.provider().health_check(room) or "")

@@ -1,6 +1,6 @@
 """The real Claude Code keeps the live half of the contract."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from homeroom.provider import Provider
 from homeroom.provider.claude import Claude
@@ -20,9 +20,6 @@ class TestClaude(LiveProviderContract):
 
     def provider(self) -> Provider:
         return Claude()
-
-    def one_shot(self, prompt: str) -> Sequence[str]:
-        return ("-p", prompt, "--permission-mode", "bypassPermissions")
 
     def make(self, name: str) -> tuple[str, Mapping[str, object]]:
         return "Bash", {"command": f"touch {name}", "description": "Make a file"}

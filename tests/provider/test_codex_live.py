@@ -1,6 +1,6 @@
 """The real Codex keeps the live half of the contract."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from homeroom.provider import Provider
 from homeroom.provider.codex import Codex
@@ -14,9 +14,6 @@ class TestCodex(LiveProviderContract):
 
     def provider(self) -> Provider:
         return Codex()
-
-    def one_shot(self, prompt: str) -> Sequence[str]:
-        return ("exec", prompt)
 
     def make(self, name: str) -> tuple[str, Mapping[str, object]]:
         return "exec_command", {"cmd": f"touch {name}"}

@@ -26,6 +26,7 @@ class Proxy:
         instead: Where connections to a host go: a port of this machine, in plain text. Hosts
             that are not named are passed on to the true ones.
         login: User and password that it asks for.
+        scheme: How it is talked to: "https" means that the way to it is encrypted, too.
         port: Where it listens.
         tunnels: Hosts and ports that were asked for and let through, oldest first.
         refused: How often somebody came without the login.
@@ -34,12 +35,13 @@ class Proxy:
     authority: trustme.CA
     instead: Mapping[str, int]
     login: str | None = None
+    scheme: str = "http"
     port: int = 0
     tunnels: list[str] = field(default_factory=list)
     refused: int = 0
 
     def url(self, login: str = "") -> str:
-        return f"http://{login and f'{login}@'}127.0.0.1:{self.port}"
+        return f"{self.scheme}://{login and f'{login}@'}localhost:{self.port}"
 
     def hosts(self) -> set[str]:
         return {tunnel.rpartition(":")[0] for tunnel in self.tunnels}
@@ -103,7 +105,10 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextlib.contextmanager
 def intercepting_proxy(
-    authority: trustme.CA, instead: Mapping[str, int], login: str | None = None
+    authority: trustme.CA,
+    instead: Mapping[str, int],
+    login: str | None = None,
+    scheme: str = "http",
 ) -> Iterator[Proxy]:
     """Run a proxy for the time of a block, on a port of this machine.
 
@@ -111,10 +116,15 @@ def intercepting_proxy(
         authority: Signs its certificates.
         instead: Ports of this machine, by the host that they stand in for.
         login: ``user:password``, if it asks for one.
+        scheme: "https" encrypts the way to it.
     """
-    proxy = Proxy(authority, instead, login)
+    proxy = Proxy(authority, instead, login, scheme)
+    secure = None
+    if scheme == "https":
+        secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(secure)
     loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(asyncio.start_server(proxy.serve, "127.0.0.1", 0))
+    server = loop.run_until_complete(asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=secure))
     proxy.port = server.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -18,7 +18,7 @@ from tests.e2e.conftest import wait_until
 from tests.proxy.conftest import ANSWER, KEYS, LOGIN, SPELLED, VENDORS
 from tests.proxy.intercepting import Proxy, intercepting_proxy
 from tests.support.cli import homeroom_argv, run_homeroom
-from tests.support.model_server import calls_then_says, model_server
+from tests.support.model_server import ModelServer, calls_then_says, model_server
 from tests.support.runs import Journal, assert_nothing_left, records
 
 CLAUDE = ("start", "claude", "--api-key-env", "CLAUDE_KEY")
@@ -51,6 +51,21 @@ def test_an_agent_reaches_its_vendor_through_the_proxy(
     assert proxy.hosts() <= set(VENDORS)
 
 
+def test_the_way_to_the_proxy_may_be_encrypted_by_the_company_as_well(
+    home: PrivateHome,
+    workspace: Path,
+    authority: trustme.CA,
+    answers: ModelServer,
+    ca_file: Path,
+) -> None:
+    instead = dict.fromkeys(VENDORS, answers.port)
+    with intercepting_proxy(authority, instead, LOGIN, "https") as proxy:
+        env = home.with_env(HTTPS_PROXY=proxy.url(SPELLED), SSL_CERT_FILE=ca_file).env
+        done = run_homeroom(*CLAUDE, "--", "-p", "hello", env=env, cwd=workspace)
+    assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
+    assert proxy.tunnels
+
+
 def start(*words: str, env: dict[str, str], cwd: Path) -> subprocess.Popen[str]:
     """Start a run that the test does not wait for."""
     return subprocess.Popen(
@@ -69,7 +84,7 @@ def test_without_the_authority_claude_says_what_is_missing(
 ) -> None:
     env = home.with_env(HTTPS_PROXY=proxy.url(), CLAUDE_CODE_MAX_RETRIES="0").env
     retries = ("--env", "CLAUDE_CODE_MAX_RETRIES")
-    done = run_homeroom(*CLAUDE, *retries, "--", "-p", "hello", env=env, cwd=workspace)
+    done = run_homeroom(*CLAUDE, *retries, "--", "-p", "hello", env=env, cwd=workspace, timeout=110)
     assert done.returncode == 1
     assert "certificate verification failed" in done.stdout
     assert "NODE_EXTRA_CA_CERTS" in done.stdout
@@ -183,7 +198,7 @@ def test_a_login_that_the_proxy_refuses_is_not_told_to_anybody(
     with intercepting_proxy(authority, {}, "jo:another") as proxy:
         env = home.with_env(HTTPS_PROXY=proxy.url(SPELLED), NODE_EXTRA_CA_CERTS=ca_file).env
         with start(*CLAUDE, "--", "-p", "hello", env=env, cwd=workspace) as running:
-            wait_until(lambda: proxy.refused)
+            wait_until(lambda: proxy.refused, 60)
             running.terminate()
             said = "".join(running.communicate(timeout=30))
     assert proxy.tunnels == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from homeroom import choice, home, login, provider
+from homeroom import choice, home, provider, verification
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
 from homeroom.choice import Chosen, Wish
 from homeroom.credential.vault import command, open_vault
@@ -53,7 +53,7 @@ def _online(name: str, around: Surroundings) -> Finding:
     chosen = _chosen(name, around)
     if chosen.credential is None:
         return skipped("there is none")
-    login.probe(provider.get(name), chosen.credential)
+    verification.ask(provider.get(name), chosen.credential, around.environ)
     return ok("the provider's server lets it through")
 
 
@@ -85,7 +85,7 @@ def _close(name: str, around: Surroundings) -> str:
 
 def _files(name: str, around: Surroundings) -> Iterator[Path]:
     own = provider.get(name).master_store(around.environ, around.homes[0]).secrets
-    yield from (path for path in dict.fromkeys(own) if path.is_file())
+    yield from (path for path in dict.fromkeys(own) if os.path.isfile(path))
     files = around.paths.state / "vault" / "files"
     yield from (path for path in sorted(files.rglob("*")) if path.is_file() and name in path.parts)
 

@@ -135,7 +135,8 @@ class Probe:
     Attributes:
         name: Group and word, as ``system.user-namespaces``.
         title: What is asked, for people.
-        look: Answers it. It may raise a HomeroomError, which counts as a failure.
+        look: Answers it. It may raise a HomeroomError, which counts as a failure; a
+            TryAgainError says that nothing could be known.
         is_quick: Whether ``--quick`` includes it.
         limit: How long it may take, in seconds.
         fix: Mends what it is about, safely; None where a person must decide.

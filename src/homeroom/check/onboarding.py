@@ -29,7 +29,8 @@ _SIZE = ("-x", "120", "-y", "40")
 def _terminal(argv: list[str], environ: Mapping[str, str], directory: Path) -> Iterator[list[str]]:
     """Hold a program in a tmux server of its own; yield the command to speak to it with."""
     tmux = shutil.which("tmux", path=environ.get("PATH", os.defpath)) or "tmux"
-    with tempfile.TemporaryDirectory(prefix="hr-tmux-") as scratch:
+    # Beside the work, not in $TMPDIR: a socket's path must be short.
+    with tempfile.TemporaryDirectory(prefix="hr-tmux-", dir=directory.parent) as scratch:
         client = [tmux, "-S", f"{scratch}/s", "-f", "/dev/null"]
         values = {**environ, "TERM": "xterm-256color", "TMUX_TMPDIR": scratch}
         values.pop("TMUX", None)

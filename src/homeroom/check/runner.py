@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from homeroom import process
 from homeroom.check.model import Finding, Probe, Result, Surroundings, skipped
-from homeroom.errors import HomeroomError
+from homeroom.errors import HomeroomError, TryAgainError
 
 _BAD = ("fail", "broken")
 # How long probes that were told to stop have for removing what they made.
@@ -144,6 +144,8 @@ class _Run:
 def _look(probe: Probe, surroundings: Surroundings) -> Finding:
     try:
         return probe.look(surroundings)
+    except TryAgainError as error:
+        return Finding("broken", error.message, error.hint)
     except HomeroomError as error:
         return Finding("fail", error.message, error.hint)
     except Exception as error:  # noqa: BLE001

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from homeroom import certificates, proxy
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
+from homeroom.sandbox.srt import find_programs
 from homeroom.toolchain.system import check_system_tools
 
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
@@ -21,6 +22,12 @@ _WRITTEN = 1_796_000_000
 
 def _tools(around: Surroundings) -> Finding:
     tools = check_system_tools(around.environ)
+    _, missing = find_programs(around.environ)
+    if missing:
+        return fail(
+            f"{' and '.join(missing)} cannot be found, which srt calls",
+            "see docs/how-to/install-system-tools.md",
+        )
     if not tools:
         return skipped("macOS brings its own sandbox")
     return ok(", ".join(f"{tool.name} {tool.version}" for tool in tools.values()))
@@ -90,7 +97,7 @@ def _tmux(around: Surroundings) -> Finding:
 def _optional(around: Surroundings, name: str, why: str) -> Finding:
     found = around.program(name)
     if found is None:
-        return warn(f"{name} is not installed: {why}", f"install {name} with your package manager")
+        return warn(f"{name} is not installed: {why}", "see docs/how-to/install-system-tools.md")
     return ok(found)
 
 
@@ -102,11 +109,11 @@ def _disk(around: Surroundings) -> Finding:
         free = status.f_bavail * status.f_frsize
         if free < _LEAST_BYTES:
             return fail(
-                f"{place} has only {free // 1_000_000} MB left", f"free some space in {place}"
+                f"{place} has only {free // 1_000_000} MB left", "see docs/how-to/disk-full.md"
             )
         if status.f_files and status.f_favail < _LEAST_INODES:
             return fail(
-                f"{place} has only {status.f_favail} inodes left", f"remove files in {place}"
+                f"{place} has only {status.f_favail} inodes left", "see docs/how-to/disk-full.md"
             )
         seen.append(f"{free / 1e9:.1f} GB at {place}")
     return ok(", ".join(dict.fromkeys(seen)))
@@ -171,7 +178,7 @@ _TOOLS = ("system.tools",)
 
 PROBES = (
     Probe("system.home", "HOME is a directory of yours", _home),
-    Probe("system.tools", "bubblewrap and socat are installed and new enough", _tools),
+    Probe("system.tools", "The programs that the sandbox calls are there, and new enough", _tools),
     Probe(
         "system.user-namespaces", "Unprivileged namespaces can be made", _namespaces, needs=_TOOLS
     ),

@@ -165,6 +165,7 @@ def as_document(results: Sequence["Result"], status: int) -> dict[str, Any]:
                 "verdict": result.finding.verdict,
                 "seen": _plain(result.finding.seen),
                 "cure": _plain(result.finding.cure),
+                "blocked_by": result.blocked_by,
                 "seconds": round(result.seconds, 3),
                 "fixed": _plain(result.fixed),
             }

@@ -59,12 +59,13 @@ class Claude:
     account_key = "accountUuid"
 
     def environment(self, room: Room) -> Mapping[str, str]:
-        """Pin the configuration directory; switch off updates and calls that no turn needs.
+        """Pin the configuration directories; switch off updates and calls that no turn needs.
 
-        The directory is never empty: that would mean the working directory.
+        The directories are never empty: that would mean the working directory.
         """
         values = {
             "CLAUDE_CONFIG_DIR": str(room.home / ".claude"),
+            "CLAUDE_SECURESTORAGE_CONFIG_DIR": str(room.home / ".claude"),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
             "DISABLE_AUTOUPDATER": "1",
@@ -161,8 +162,10 @@ class Claude:
         )
 
     def is_at_prompt(self, screen: str) -> bool:
-        """Look for the input line, which no dialog shows together with the mode below it."""
-        return bool(re.search(r"^\u276f", screen, re.MULTILINE)) and "shift+tab" in screen
+        """Look for the input line, with one of the hints that stand below it and no dialog's."""
+        hints = ("shift+tab", "? for shortcuts", "/effort")
+        is_open = bool(re.search(r"^\u276f", screen, re.MULTILINE))
+        return is_open and any(hint in screen for hint in hints) and "to confirm" not in screen
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.claude`` and ``~/.claude.json``, and where variables have moved them."""

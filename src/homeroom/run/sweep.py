@@ -63,10 +63,10 @@ def is_due(paths: Paths) -> bool:
         False within a minute of the last one.
     """
     stamp = paths.state / "last-sweep"
-    if lock.age(stamp) < THROTTLE:
-        return False
+    ensure_private_dir(paths.state)
     try:
-        ensure_private_dir(paths.state)
+        if lock.age(stamp) < THROTTLE:
+            return False
         descriptor = os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         os.utime(descriptor)
         os.close(descriptor)
@@ -126,6 +126,8 @@ def _run_ids(paths: Paths) -> Iterator[str]:
     if os.path.lexists(paths.instances):
         if paths.instances.is_symlink():
             raise StateError(f"{paths.instances} is a symlink", "replace it by a directory")
+        if not paths.instances.is_dir():
+            raise StateError(f"{paths.instances} is not a directory", "move it out of the way")
         names.update(os.listdir(paths.instances))
     if paths.runs.is_dir():
         names.update(name.partition(".")[0] for name in os.listdir(paths.runs))

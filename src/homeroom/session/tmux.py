@@ -17,7 +17,10 @@ from homeroom.paths import Paths
 
 _SIZE = ("-x", "200", "-y", "50")
 _TIME_LIMIT = 20.0
-_CURE = "install tmux: apt install tmux, dnf install tmux, brew install tmux"
+_CURE = (
+    "install tmux: apt install tmux, dnf install tmux, brew install tmux; "
+    "see docs/how-to/install-system-tools.md"
+)
 
 
 class Tmux:

@@ -37,7 +37,7 @@ class SandboxContract(ABC):
     """
 
     violates: ClassVar[Collection[str]] = ()
-    _seen: ClassVar[dict[type[SandboxContract], Mapping[str, str]]] = {}
+    _kept: ClassVar[dict[type[SandboxContract], Mapping[str, str]]] = {}
 
     @abstractmethod
     def bench(self, root: Path) -> Bench:
@@ -53,12 +53,13 @@ class SandboxContract(ABC):
         Args:
             root: Makes an empty directory.
         """
-        if type(self) not in self._seen:
+        kept = self._kept
+        if type(self) not in kept:
             place = root()
             scratch = place / "scratch"
             scratch.mkdir(mode=0o700)
-            self._seen[type(self)] = behaviours.observe(self.bench(place), scratch)
-        return self._seen[type(self)]
+            kept[type(self)] = behaviours.observe(self.bench(place), scratch)
+        return kept[type(self)]
 
 
 def _obligation(behaviour: Behaviour) -> Callable[..., None]:

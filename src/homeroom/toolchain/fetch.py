@@ -69,7 +69,7 @@ _AGAIN = (
 )
 _HINTS: dict[type[HomeroomError], str] = {
     IntegrityError: "nothing was kept; if a mirror serves it, tell whoever runs the mirror",
-    StorageError: "free some space there, then run: homeroom setup",
+    StorageError: "free some space there (docs/how-to/disk-full.md), then run: homeroom setup",
     StateError: "make it writable for you, or set HOMEROOM_HOME to a place that is",
     TryAgainError: f"{_AGAIN}, then run: homeroom setup",
     ToolError: _AGAIN,

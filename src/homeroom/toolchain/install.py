@@ -167,7 +167,8 @@ def _guard_space(directory: Path, pins: Pins) -> None:
     if free < needed:
         raise StorageError(
             f"{directory} has {amount(free, free)} free, {amount(needed, needed)} are needed",
-            "free some space there, or set HOMEROOM_HOME to a larger place",
+            "free some space there, or set HOMEROOM_HOME to a larger place; "
+            "see docs/how-to/disk-full.md",
         )
 
 

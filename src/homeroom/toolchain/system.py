@@ -17,6 +17,7 @@ from homeroom.errors import ToolError
 from homeroom.toolchain.distribution import install_command, read_release
 
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+_PAGE = "docs/how-to/install-system-tools.md"
 _TIMEOUT = 10.0
 
 
@@ -103,7 +104,7 @@ def check_system_tools(environ: Mapping[str, str]) -> Mapping[str, SystemTool]:
 def _refuse(reasons: Mapping[str, str]) -> None:
     if reasons:
         raise ToolError(
-            "; ".join(reasons.values()),
+            f"{'; '.join(reasons.values())} (see {_PAGE})",
             install_command(list(reasons), read_release(), root=os.geteuid() == 0),
         )
 

@@ -147,8 +147,9 @@ let
           inherit name;
           document = builtins.toJSON tables;
           passAsFile = [ "document" ];
+          nativeBuildInputs = [ (python.withPackages (_: [ ])) ];
           buildCommand = ''
-            ${host.python.program} -c '
+            python -c '
             import json, sys, tomlkit
             print(tomlkit.dumps(json.load(open(sys.argv[1]))), end="")
             ' "$documentPath" > $out

@@ -1,6 +1,6 @@
-# What stdenv's setup.sh does, as far as homeroom's derivations ask. Sourced by nobody: it is
-# the builder's one argument.
-# shellcheck shell=bash
+# What stdenv's setup.sh does, as far as homeroom's derivations ask: bash runs it as the builder.
+# What it uses and never sets comes from Nix, and its formats are the wrappers' code:
+# shellcheck shell=bash disable=SC2154,SC2016
 set -eu -o pipefail
 for input in ${nativeBuildInputs-}; do
     PATH=$input/bin:$PATH

@@ -161,6 +161,20 @@ class Furnishing(AdapterTest):
         assert argv[-len(arguments) :] == arguments
         assert next(iter(self.provider().command(room, []))) == str(room.executable)
 
+    def test_a_prompt_is_one_argument(self) -> None:
+        """Whatever it says, a prompt reaches the CLI whole, and as nothing else."""
+        for prompt in ("fix the typo", "--version", "", "two\nlines $HOME"):
+            arguments = list(self.provider().unattended(prompt))
+            assert arguments.count(prompt) == 1, f"{prompt!r} became {arguments}"
+
+    def test_what_is_outside_of_the_home_is_named(self) -> None:
+        """Machine files by their paths, inherited and obeyed ones by names below a directory."""
+        surfaces = self.provider().surfaces()
+        assert all(Path(path).is_absolute() for path in surfaces.machine), surfaces.machine
+        for name in (*surfaces.inherited, *surfaces.obeyed):
+            assert not Path(name).is_absolute(), f"{name} is no name"
+            assert ".." not in Path(name).parts, f"{name} leads out"
+
 
 def _contents(room: Room) -> dict[str, tuple[int, object]]:
     """Read a room, JSON and TOML as what they say: the order of keys says nothing."""

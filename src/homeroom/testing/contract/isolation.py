@@ -15,11 +15,12 @@ from homeroom import environment
 from homeroom.errors import HomeroomError, StateError
 from homeroom.provider import Room
 from homeroom.provider.common import apply
-from homeroom.testing.contract.base import PREFERENCES, AdapterTest, refuses, texts
+from homeroom.testing.contract.base import PREFERENCES, AdapterTest, holding, refuses, texts
 from homeroom.testing.samples import SESSION, write_files
 from homeroom.testing.tree import Snapshot, changes, snapshot
 from homeroom.testing.watch import watched
 
+_OUTSIDE = "kit-outside"
 _SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 
 
@@ -98,6 +99,7 @@ class Isolation(AdapterTest):
                 with contextlib.suppress(HomeroomError):
                     self.provider().inject(trap, credential)
             assert changes(before, snapshot(outside)) == [], f"written through {name}"
+            assert holding(texts(trap.home), [_OUTSIDE]) == [], f"{name} was brought in"
 
     def test_no_read_follows_a_symlink_out_of_the_room(self, tmp_path: Path) -> None:
         """An agent that puts the user's store in the place of its own gives nothing away."""
@@ -116,7 +118,9 @@ class Isolation(AdapterTest):
     def test_the_environment_pins_everything(self, tmp_path: Path) -> None:
         """A real child whose caller has moved every store finds the room's alone."""
         user, room = self.full_user_home(tmp_path), self.room(tmp_path)
-        pins = self.provider().environment(room)
+        with self.as_user(user):
+            pins = self.provider().environment(room)
+        assert set(self.moved_by) <= set(pins), "what moves the store could be passed in"
         hostile = dict.fromkeys((*self.moved_by, *pins, "XDG_CONFIG_HOME", "XDG_DATA_HOME"), "")
         for value in (str(user), ""):
             inherited = {"PATH": os.defpath, "HOME": str(user)} | dict.fromkeys(hostile, value)
@@ -139,8 +143,7 @@ class Isolation(AdapterTest):
             for name, pinned in pins.items():
                 assert seen[name] == pinned, f"{name} is not pinned"
             for name in self.moved_by:
-                at = seen.get(name)
-                assert at is None or Path(at).is_relative_to(room.home), f"{name} leads to {at!r}"
+                assert Path(seen[name]).is_relative_to(room.home), f"{name} leads to {seen[name]}"
 
     def _assert_all_miss(self, room: Room) -> None:
         provider, home, work = self.provider(), room.home, room.workspace.directory
@@ -181,6 +184,8 @@ def _without(tree: Snapshot, top: str) -> Snapshot:
 def _plant(trap: Path, name: str, model: Path, outside: Path) -> Path:
     """Put a symlink to a copy of a furnished home into the place of one file of a new one."""
     shutil.copytree(model, outside, symlinks=True)
+    for path in outside.rglob("*.json"):
+        path.write_text(json.dumps({_OUTSIDE: True}))
     link = trap / name
     for directory in reversed(link.relative_to(trap).parents):
         (trap / directory).mkdir(mode=0o700, exist_ok=True)

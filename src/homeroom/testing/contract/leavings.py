@@ -7,7 +7,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from homeroom.testing.contract.base import AdapterTest, state, texts
+from homeroom.errors import StorageError
+from homeroom.provider.common import apply
+from homeroom.testing.contract.base import AdapterTest, refuses, state, texts
 from homeroom.testing.samples import (
     OTHER_SESSION,
     SESSION,
@@ -49,11 +51,12 @@ class Leavings(AdapterTest):
             break
 
     def test_a_name_that_is_a_pattern_finds_nothing(self, tmp_path: Path) -> None:
-        """An id is a name: neither a pattern nor a way out."""
+        """An id is a whole name: neither a pattern, nor a part, nor a way out."""
+        patterns = ("*", "?" * len(SESSION), "[0-9a-f]*", "**")
         home = self.room(tmp_path).home
         for workspace, name in self.transcripts.items():
             write_files(home, {name: "{}"})
-            for session in ("*", "?" * len(SESSION), "../" + SESSION, "[0-9a-f]*", "/etc/passwd"):
+            for session in (*patterns, f"../{SESSION}", "/etc/passwd", SESSION[:8], SESSION[-4:]):
                 found = self.provider().locate_transcript(home, Path(workspace), session)
                 assert found is None, f"{session!r} found {found}"
 
@@ -103,6 +106,38 @@ class Leavings(AdapterTest):
                 assert isinstance(message.at, str | None), f"{message.at!r} is no time"
 
         check()
+
+    def test_a_conversation_can_be_gone_on_with(self, tmp_path: Path) -> None:
+        """The transcript is put where the CLI looks for it, and the arguments stay."""
+        provider = self.provider()
+        for number, name in enumerate(self.transcripts.values()):
+            kept = tmp_path / f"kept-{number}"
+            write_files(kept, {name: "\n".join(self.transcript)})
+            room = self.room(tmp_path, f"home-{number}")
+            seed, arguments = provider.resume(room, kept / name, ["-x", "two words"])
+            apply(room.home, seed)
+            work = room.workspace.directory
+            found = provider.locate_transcript(room.home, work, SESSION)
+            assert found == room.home / seed.path, f"{seed.path} is not where it is looked for"
+            assert found.read_bytes() == (kept / name).read_bytes()
+            assert list(arguments)[-2:] == ["-x", "two words"]
+            assert len(arguments) > 2, "nothing tells the CLI to go on"
+
+    def test_a_transcript_that_is_none_is_not_gone_on_with(self, tmp_path: Path) -> None:
+        """What is missing or no file is refused, and nothing is written."""
+        room = self.room(tmp_path)
+        for number, (what, corrupt) in enumerate(corruptions().items()):
+            name = next(iter(self.transcripts.values()))
+            kept = tmp_path / f"kept-{number}"
+            write_files(kept, {name: ""})
+            (kept / name).unlink()
+            with refuses(StorageError, "a transcript that is missing"):
+                self.provider().resume(room, kept / name, [])
+            corrupt(kept / name, b"")
+            if (kept / name).is_symlink() or not (kept / name).is_file():
+                with refuses(StorageError, f"a transcript that is {what}"):
+                    self.provider().resume(room, kept / name, [])
+        assert texts(room.home) == {}
 
     def test_commands_and_skills_are_found(self, tmp_path: Path) -> None:
         """Those of the room's home and those of the workspace, each with its origin."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -55,10 +55,6 @@ class LiveProviderContract(ABC):
         """Make the adapter."""
 
     @abstractmethod
-    def one_shot(self, prompt: str) -> Sequence[str]:
-        """Give the arguments with which the CLI answers a prompt on stdout and ends."""
-
-    @abstractmethod
     def make(self, name: str) -> tuple[str, Mapping[str, object]]:
         """Give the call of a tool, name and arguments, that makes a file in the workspace."""
 
@@ -67,7 +63,7 @@ class LiveProviderContract(ABC):
     def test_one_shot_answers(self, tmp_path: Path, toolchain: Toolchain) -> None:
         """The answer is on stdout, alone, and the status is 0."""
         with self._server(toolchain) as server:
-            done = self._start(tmp_path, toolchain, server, *self.one_shot("hello"))
+            done = self._start(tmp_path, toolchain, server, *self._asked("hello"))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ANSWER
         _assert_nothing_left(tmp_path)
@@ -75,7 +71,7 @@ class LiveProviderContract(ABC):
     def test_a_tool_writes_into_the_workspace(self, tmp_path: Path, toolchain: Toolchain) -> None:
         """The CLI does what the model calls for, without asking anybody."""
         with self._server(toolchain) as server:
-            done = self._start(tmp_path, toolchain, server, *self.one_shot(MAKE))
+            done = self._start(tmp_path, toolchain, server, *self._asked(MAKE))
         assert (done.returncode, done.stdout.strip()) == (0, ANSWER), done.stderr
         assert (tmp_path / "user" / "work" / MADE).exists(), "nothing was made"
         _assert_nothing_left(tmp_path)
@@ -125,7 +121,7 @@ class LiveProviderContract(ABC):
         before = snapshot(user)
         with self._server(toolchain) as server:
             room = self._room(tmp_path / "home", work, toolchain, server)
-            done = self._run_unconfined(room, hostile, *self.one_shot("hello"))
+            done = self._run_unconfined(room, hostile, *self._asked("hello"))
         assert (done.returncode, done.stdout.strip()) == (0, ANSWER), done.stderr
         assert changes(before, snapshot(user)) == [], "the user's own home was written to"
         assert self.provider().transcripts(room.home), "nothing of the conversation is in the home"
@@ -142,7 +138,7 @@ class LiveProviderContract(ABC):
                 work = tmp_path / name
                 work.mkdir(parents=True, exist_ok=True)
                 room = self._room(tmp_path / f"home-{number}", work, toolchain, server)
-                done = self._run_unconfined(room, {}, *self.one_shot(f"hello {number}"))
+                done = self._run_unconfined(room, {}, *self._asked(f"hello {number}"))
                 assert (done.returncode, done.stdout.strip()) == (0, ANSWER), done.stderr
                 found = self.provider().locate_transcript(room.home, room.workspace.directory)
                 assert found is not None, f"{name}: {list(self.provider().transcripts(room.home))}"
@@ -165,7 +161,33 @@ class LiveProviderContract(ABC):
                 done = self._run_unconfined(room, {}, *self.login_status, credential=credential)
                 assert (done.returncode == 0) == credential, done.stdout + done.stderr
 
+    def test_a_conversation_goes_on_in_a_new_room(
+        self, tmp_path: Path, toolchain: Toolchain
+    ) -> None:
+        """The transcript alone, in another home, is enough for the CLI to go on with it."""
+        work = tmp_path / "work"
+        work.mkdir()
+        with self._server(toolchain) as server:
+            old = self._room(tmp_path / "old", work, toolchain, server)
+            first = self._run_unconfined(old, {}, *self._asked("the first question"))
+            assert first.returncode == 0, first.stderr
+            transcript = self.provider().locate_transcript(old.home, old.workspace.directory)
+            assert transcript is not None, "there is no transcript to go on with"
+            new = self._room(tmp_path / "new", work, toolchain, server)
+            asked = self._asked("the second question")
+            seed, arguments = self.provider().resume(new, transcript, asked)
+            apply(new.home, seed)
+            second = self._run_unconfined(new, {}, *arguments)
+            assert (second.returncode, second.stdout.strip()) == (0, ANSWER), second.stderr
+            told = [json.dumps(entry["body"]) for entry in server.journal()]
+        assert any(
+            "the first question" in body and "the second question" in body for body in told
+        ), "the model was not told how the conversation began"
+
     # --- how ------------------------------------------------------------------------------
+
+    def _asked(self, prompt: str) -> Sequence[str]:
+        return self.provider().unattended(prompt)
 
     def _fixtures(self) -> list[Fixture]:
         tool, arguments = self.make(MADE)
@@ -226,7 +248,7 @@ class LiveProviderContract(ABC):
             **adapter.environment(room),
             **{name: value.reveal() for name, value in carried.items()},
         }
-        argv = adapter.command(replace(room), arguments)
+        argv = adapter.command(room, arguments)
         return _run(argv, env, room.workspace.directory)
 
     def _read(self, path: Path) -> list[Message]:

@@ -1,0 +1,80 @@
+"""What is said on standard error before a run, because the user would wonder about it."""
+
+import math
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from homeroom.credential import vault
+from homeroom.credential.secret import Credential
+from homeroom.plan import Plan
+
+_HOUR = 3600.0
+
+Tell = Callable[[str], None]
+
+
+def announce(decided: Plan, tell: Tell) -> None:
+    """Say what a run does about its credential, where that may not be what was expected.
+
+    Args:
+        decided: The run.
+        tell: Says a line to the user.
+    """
+    credential, request = decided.credential, decided.wish.request
+    if request.login is not None:
+        return
+    if decided.room.endpoint is not None:
+        tell("this is a demo: a model server on this machine answers, and no account is used")
+    elif credential is None:
+        tell(
+            "no credential is used, so the room starts logged out and keeps nothing you enter; "
+            f"run `homeroom login {decided.provider.name}`, or pass --api-key-env NAME"
+        )
+    if request.profile is not None and decided.chosen.origin in ("flag", "environment"):
+        tell(f"{decided.chosen.source} comes first: profile {request.profile} is not used")
+    if credential is None:
+        return
+    if decided.chosen.origin == "store":
+        warn_if_exposed(credential, tell)
+    if not decided.room.options.full_credentials:
+        _announce_expiry(decided, credential, tell)
+
+
+def warn_if_exposed(credential: Credential, tell: Tell) -> None:
+    """Say when the file that a credential is from can be read by others.
+
+    Args:
+        credential: From an agent's own store, so that its source is a file.
+        tell: Says a line to the user.
+    """
+    path = Path(credential.source)
+    try:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return
+    if mode & 0o077:
+        tell(f"warning: others can read {path} (mode {mode:04o}); run `chmod 600 {path}`")
+
+
+def _announce_expiry(decided: Plan, credential: Credential, tell: Tell) -> None:
+    """Say how long a room can work that has only an access token, if it is not long."""
+    left = (credential.expires_at or math.inf) - time.time()
+    if left > _HOUR:
+        return
+    cure = "start the agent once outside homeroom"
+    if decided.chosen.profile is not None:
+        name = decided.provider.name
+        cure = f"run `{vault.command('login', name, decided.chosen.profile)}` again"
+    if left <= 0:
+        tell(
+            f"the access token in {credential.source} has expired, and a room does not renew "
+            f"it: {cure}"
+        )
+    else:
+        tell(
+            f"the access token works for {left / 60:.0f} more minutes, and a room does not "
+            f"renew it: {cure} before that"
+        )
