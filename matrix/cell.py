@@ -1,7 +1,7 @@
 """One cell of the matrix: one version of srt, as one user, and everything it does.
 
-Runs in the container, where homeroom is installed, and prints one JSON object: the name of
-each behaviour, and what was seen. It is copied into the image and imports homeroom alone.
+Runs in the container, where homeroom is installed, and prints one JSON object: ``seen``, what
+was seen of each behaviour by name, and ``packages``, what is installed there.
 """
 
 import json
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +23,12 @@ from homeroom.sandbox import Command, Host, behaviours, trial
 from homeroom.sandbox.behaviours import Bench
 from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
 from homeroom.toolchain.store import Tool, Toolchain
+
+# Beside this file in the image, and in the package here.
+if __package__:
+    from matrix import inventory
+else:
+    import inventory  # type: ignore[import-not-found,no-redef]
 
 ROOT = Path("/opt/homeroom")
 _LIMIT = 30.0
@@ -66,11 +73,19 @@ def main() -> int:
         )
         work = Path(scratch, "work")
         work.mkdir()
+        _tell("what a room depends on")
         seen = dict(behaviours.observe(bench, work))
         for name, look in _MORE.items():
+            _tell(name)
             seen[name] = _safely(look, bench, work)
-    print(json.dumps(seen))
+    tools = {name: toolchain.tools[name].path for name in ("node", "ripgrep")}
+    print(json.dumps({"seen": seen, "packages": inventory.collect(ROOT, tools)}))
     return 0
+
+
+def _tell(line: str) -> None:
+    # A cell that takes too long is ended, and its log shows what it was at.
+    print(f"cell: {time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
 def _toolchain() -> Toolchain:

@@ -8,6 +8,7 @@ from homeroom.sandbox.behaviours import BEHAVIOURS, Behaviour
 from homeroom.sandbox.capabilities import FLOOR, parse
 
 from matrix.catalogue import Catalogue, User
+from matrix.inventory import Package
 
 # What a cell observes besides the behaviours that a room depends on.
 MORE = (
@@ -38,6 +39,7 @@ class Cell:
         seen: What was observed, by behaviour; empty when it did not run.
         seconds: How long it took.
         error: Why it did not run.
+        packages: What is installed in its image: kind, name, version.
     """
 
     version: str
@@ -45,6 +47,7 @@ class Cell:
     seen: Mapping[str, str]
     seconds: float = 0.0
     error: str | None = None
+    packages: Sequence[Package] = ()
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,25 @@
 """The images: one base, one layer of tools, and one small layer for each version of srt."""
 
-import io
-import json
-import shutil
-import subprocess
-import sys
-import tarfile
+import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom import __version__
-from homeroom.errors import ToolError, TryAgainError, UsageError
-from homeroom.toolchain.store import Toolchain
+from homeroom.errors import HomeroomError, StorageError, ToolError, UsageError
+from homeroom.toolchain import child
+
+from matrix.context import ROOT, Context
 
 if TYPE_CHECKING:
     import docker
 
-ROOT = Path(__file__).parents[1]
-LABEL = "homeroom.matrix"
 BASE = "homeroom-base:bookworm"
-_PACKAGE = "@anthropic-ai/sandbox-runtime"
-
-
-def connect() -> "docker.DockerClient":
-    """Reach the engine that ``DOCKER_HOST`` names, or the local one.
-
-    Raises:
-        ToolError: There is none, or it may not be used; it says what to do.
-    """
-    import docker
-    from docker.errors import DockerException
-
-    try:
-        client = docker.from_env(timeout=120)
-        client.ping()
-    except DockerException as error:
-        raise ToolError(
-            f"no container engine answers: {str(error).splitlines()[0]}",
-            "start dockerd (or podman's service) and let your user in, or set DOCKER_HOST",
-        ) from error
-    machine = client.info().get("Architecture", "")
-    if machine not in ("x86_64", "aarch64"):
-        raise ToolError(f"the engine runs on {machine}, for which there are no pins")
-    return client
+_NAME = "homeroom-srt"
+_KEY, _VERSION, _BASE_LABEL = "homeroom.key", "homeroom.srt", "homeroom.base"
+_HOUR = 3600.0
 
 
 def ensure_base(
@@ -64,185 +38,144 @@ def ensure_base(
     Raises:
         UsageError: The user's base is not there: nothing is ever pulled.
         ToolError: It could not be made; the end of what was said is shown.
+        StorageError: The disk is full.
     """
     from docker.errors import ImageNotFound
 
-    name = image or BASE
     try:
         # Asked first: a missing image would otherwise be pulled without a word.
-        return str(client.images.get(name).id)
+        return str(client.images.get(image or BASE).id)
     except ImageNotFound:
         if image is not None:
-            raise UsageError(
-                f"the base image {image} is not there", f"docker pull {image}"
-            ) from None
-    tell("making the base image from Debian's archive")
-    made = subprocess.run(
-        [str(ROOT / "container" / "base"), name], check=False, capture_output=True, text=True
-    )
-    if made.returncode != 0:
-        raise ToolError(f"the base image could not be made: {made.stderr.strip()[-400:]}")
-    return str(client.images.get(name).id)
+            hint = f"docker pull {image}"
+            raise UsageError(f"the base image {image} is not there", hint) from None
+    tell("making the base image from Debian's archive (about a minute, once)")
+    with tempfile.TemporaryDirectory(prefix="homeroom-matrix-") as name:
+        made = Path(name, "base.tar")
+        command = [str(ROOT / "container" / "base"), str(made)]
+        environ = {**os.environ, "TMPDIR": name}
+        ended = child.run(command, Path(name), environ, None, lambda: None)
+        if ended.status != 0:
+            raise _failure("the base image could not be made", ended.errors)
+        return _import(client, made)
 
 
-def build(client: "docker.DockerClient", base: str, context: Path, version: str) -> str:
+def _import(client: "docker.DockerClient", tree: Path) -> str:
+    from docker.errors import APIError
+
+    repository, _, tag = BASE.partition(":")
+    labels = [f'LABEL {_BASE_LABEL}="true"', 'CMD ["bash"]']
+    try:
+        client.api.import_image_from_file(str(tree), repository, tag, changes=labels)
+    except APIError as error:
+        raise _failure("the engine refused the base image", str(error.explanation)) from error
+    return str(client.images.get(BASE).id)
+
+
+def find(client: "docker.DockerClient", key: str) -> str | None:
+    """Find an image that was made of the same parts.
+
+    Args:
+        client: The engine.
+        key: Of its parts.
+
+    Returns:
+        Its id, or None.
+    """
+    found = client.images.list(filters={"label": f"{_KEY}={key}"})
+    return str(found[0].id) if found else None
+
+
+def build(
+    client: "docker.DockerClient",
+    base: str,
+    context: Context,
+    version: str,
+    *,
+    use_cache: bool = True,
+) -> str:
     """Build the image of one version; the layers below it come from the engine's cache.
 
     Args:
         client: The engine.
         base: The base image's id.
-        context: A directory made by ``context``.
+        context: What it is made of.
         version: Of srt.
+        use_cache: Whether layers that are there may be taken.
 
     Returns:
         The image's id.
 
     Raises:
         ToolError: The build failed; the end of its log is in the message.
+        StorageError: The disk is full.
     """
     from docker.errors import APIError, BuildError
 
+    key = context.key(base, version)
     arguments = {"BASE_IMAGE": base, "SRT_VERSION": version, "HOMEROOM_VERSION": __version__}
     try:
         image, _ = client.images.build(
-            fileobj=_tar(context, version),
+            fileobj=context.pack(version),
             custom_context=True,
             dockerfile="Containerfile",
             buildargs=arguments,
-            tag=f"homeroom-srt:{version}",
+            labels={_KEY: key},
+            tag=f"{_NAME}:{version}-{key}",
+            nocache=not use_cache,
             rm=True,
             forcerm=True,
             network_mode="none",
         )
     except BuildError as error:
         log = "".join(str(line.get("stream", line.get("error", ""))) for line in error.build_log)
-        raise ToolError(
-            f"the image of srt {version} could not be built: {log.strip()[-600:]}"
-        ) from error
+        raise _failure(f"the image of srt {version} could not be built", log) from error
     except APIError as error:
-        raise ToolError(f"the engine refused to build: {error.explanation}") from error
+        raise _failure("the engine refused to build", str(error.explanation)) from error
+    _remove_older(client, version, key)
     return str(image.id)
 
 
-def _tar(context: Path, version: str) -> io.BytesIO:
-    """Pack a build context whose files have no times of their own, so that layers are shared."""
-    packed = io.BytesIO()
-
-    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
-        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
-        return entry
-
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        archive.add(ROOT / "container" / "Containerfile", "Containerfile", filter=plain)
-        archive.add(Path(__file__).with_name("cell.py"), "cell.py", filter=plain)
-        for name in ("tools", "wheels"):
-            archive.add(context / name, name, filter=plain)
-        archive.add(context / "srt" / version, "srt", filter=plain)
-    packed.seek(0)
-    return packed
+def _failure(message: str, log: str) -> HomeroomError:
+    said = log.strip()[-600:]
+    if "no space left" in log.lower():
+        return StorageError(
+            f"{message}: the disk is full", "remove images by `nox -s matrix -- --clean`, or others"
+        )
+    return ToolError(f"{message}:\n{said}")
 
 
-@contextmanager
-def context(
-    toolchain: Toolchain, versions: list[str], tell: Callable[[str], None]
-) -> Iterator[Path]:
-    """Gather everything that the images are made of, with the clients that are set up here.
+def _ours(client: "docker.DockerClient", label: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Give id, labels and time of making of each image with a label of ours."""
+    for image in client.api.images(filters={"label": label}):
+        yield image["Id"], image["Labels"], float(image["Created"])
+
+
+def _remove_older(client: "docker.DockerClient", version: str, key: str) -> None:
+    """Remove what a new image replaces; a young one may be another matrix's."""
+    for identity, labels, made in _ours(client, f"{_VERSION}={version}"):
+        if labels.get(_KEY) != key and time.time() - made > _HOUR:
+            _remove(client, identity)
+
+
+def remove_all(client: "docker.DockerClient") -> int:
+    """Remove every image that a matrix made, the base too.
 
     Args:
-        toolchain: The pinned tools.
-        versions: Of srt.
-        tell: Says a line about long work.
+        client: The engine.
 
-    Yields:
-        A directory, removed afterwards.
-
-    Raises:
-        TryAgainError: A package could not be fetched.
-        UsageError: There is no such version.
+    Returns:
+        How many are gone; one that a container still uses stays.
     """
-    with tempfile.TemporaryDirectory(prefix="homeroom-matrix-") as name:
-        directory = Path(name)
-        tools = directory / "tools"
-        tools.mkdir()
-        shutil.copy(toolchain.tools["node"].path, tools / "node")
-        shutil.copy(toolchain.tools["ripgrep"].path, tools / "rg")
-        tell("building the wheels")
-        _wheels(directory / "wheels")
-        for version in versions:
-            tell(f"fetching srt {version}")
-            _fetch(toolchain, version, directory / "srt" / version)
-        yield directory
+    found = [identity for label in (_VERSION, _BASE_LABEL) for identity, *_ in _ours(client, label)]
+    return sum(_remove(client, identity) for identity in dict.fromkeys(found))
 
 
-def _wheels(target: Path) -> None:
-    """Build homeroom's wheel, and fetch those it needs for the image's Python."""
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    build = subprocess.run(
-        [*pip, "wheel", "--no-deps", "-w", str(target), str(ROOT)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if build.returncode == 0:
-        (wheel,) = target.glob("homeroom-*.whl")
-        build = subprocess.run(
-            [*pip, "download", "--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp",
-             "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64", "--platform", "any",
-             "-d", str(target), str(wheel)],
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
-    if build.returncode != 0:
-        raise TryAgainError(f"the wheels could not be gathered: {build.stderr.strip()[-400:]}")
+def _remove(client: "docker.DockerClient", identity: str) -> bool:
+    from docker.errors import APIError
 
-
-def _fetch(toolchain: Toolchain, version: str, target: Path) -> None:
-    """Install one version of srt with the pinned npm, which checks what it fetches."""
-    target.mkdir(parents=True)
-    (target / "package.json").write_text(
-        json.dumps({"name": "cell", "private": True, "dependencies": {_PACKAGE: version}})
-    )
-    node = toolchain.tools["node"].path
-    npm = node.parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
-    done = subprocess.run(
-        [
-            str(node),
-            str(npm),
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--omit=dev",
-            "--silent",
-        ],
-        cwd=target,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        if "ETARGET" in done.stdout + done.stderr or "E404" in done.stdout + done.stderr:
-            raise UsageError(f"there is no srt {version}")
-        raise TryAgainError(f"srt {version} could not be fetched: {done.stderr.strip()[-300:]}")
-    # They name the place the packages came from, which is no business of an image's.
-    for name in ("package-lock.json", "node_modules/.package-lock.json"):
-        (target / name).unlink(missing_ok=True)
-
-
-def newest_version(toolchain: Toolchain) -> str:
-    """Ask which version of srt is the newest one published.
-
-    Raises:
-        TryAgainError: It could not be asked.
-    """
-    node = toolchain.tools["node"].path
-    npm = node.parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
-    done = subprocess.run(
-        [str(node), str(npm), "view", _PACKAGE, "version"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise TryAgainError(f"the newest version is not known: {done.stderr.strip()[-200:]}")
-    return done.stdout.strip()
+    try:
+        client.api.remove_image(identity, force=True)
+    except APIError:
+        return False
+    return True

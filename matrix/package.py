@@ -128,4 +128,6 @@ def version_of(path: Path) -> str:
         parse(document["version"])
         return str(document["version"])
     except (OSError, tarfile.TarError, KeyError, ValueError) as error:
-        raise UsageError(f"{path} is no package of srt: {error}", "make one by `npm pack`") from None
+        raise UsageError(
+            f"{path} is no package of srt: {error}", "make one by `npm pack`"
+        ) from None

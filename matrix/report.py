@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from string import Template
 from xml.etree import ElementTree as ET
@@ -131,3 +131,11 @@ def _td(square: Square) -> str:
         f'<td class="{square.verdict}"><span aria-hidden="true">{_MARKS[square.verdict]}</span>'
         f'<span class="hidden">{html.escape(detail)}</span></td>'
     )
+
+
+FILES: Mapping[str, Callable[[Sequence[Row]], str]] = {
+    "matrix.md": markdown,
+    "matrix.json": as_json,
+    "matrix.xml": junit,
+    "matrix.html": page,
+}

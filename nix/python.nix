@@ -11,7 +11,9 @@ let
   )) 1;
 
   dependencies = packages: from packages pyproject.project.dependencies;
-  testDependencies = packages: from packages pyproject.dependency-groups.test;
+  # Without the groups that it includes: no check here builds or installs distributions.
+  testDependencies =
+    packages: from packages (builtins.filter builtins.isString pyproject.dependency-groups.test);
 
   package = python3Packages.buildPythonPackage {
     pname = pyproject.project.name;

@@ -1,8 +1,11 @@
 """What is done about runs that died: their leftovers removed, their work kept."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from homeroom import adoption, archive, home, provider
+from homeroom import adoption, archive, home, provider, worktree
+from homeroom.errors import HomeroomError
 from homeroom.paths import Paths
 from homeroom.run import sweep
 from homeroom.run.record import Record
@@ -44,5 +47,22 @@ def sweep_dead(
         if places is not None and tell is not None:
             adoption.salvage(adapter, instance.home, of, places, tell)
 
+    def close(of: Record) -> str | None:
+        environ = os.environ if places is None else places.environ
+        return _finish_worktree(of, environ)
+
     youngest = 0.0 if only else sweep.YOUNGEST
-    return sweep.sweep(paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only)
+    return sweep.sweep(
+        paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only, close=close
+    )
+
+
+def _finish_worktree(of: Record, environ: Mapping[str, str]) -> str | None:
+    """Remove the worktree of a dead run when nothing would be lost; say where it is if not."""
+    if of.worktree is None:
+        return None
+    try:
+        tree = worktree.recover(Path(of.worktree), environ)
+        return None if tree is None else worktree.finish(tree, environ, discard=False)
+    except (HomeroomError, OSError) as error:
+        return f"{of.worktree} was kept: {error}"

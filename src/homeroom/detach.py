@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from homeroom import home
-from homeroom.errors import StateError, TryAgainError
+from homeroom.errors import HomeroomError, StateError, TryAgainError
 from homeroom.files import ensure_private_dir, read_regular, replace_private
 from homeroom.paths import Paths
 from homeroom.run import lock, record
@@ -45,7 +45,7 @@ def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directo
         ensure_private_dir(path)
     order = order_file(paths, run_id)
     tmux = Tmux(paths, environ)
-    held = [sys.executable, "-m", "homeroom.detach", str(order)]
+    held = _module("homeroom.detach", str(order))
     tmux.hold(run_id, held, directory)
     words = [*argv[:1], "--run-id", run_id, *argv[1:]]
     document = {"argv": words, "environ": dict(environ), "directory": str(directory)}
@@ -55,6 +55,22 @@ def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directo
         return _await_start(paths, run_id, tmux)
     finally:
         order.unlink(missing_ok=True)
+
+
+def _module(name: str, *arguments: str) -> list[str]:
+    """Give a command that runs one of our modules as this process would find it.
+
+    Not ``python -m``: that looks for modules in the working directory first, which may be
+    the workspace, where an agent can put a module of any name.
+    """
+    found = sys.path if sys.flags.safe_path else sys.path[1:]
+    code = (
+        "import os, runpy, sys; sys.path[:0] = sys.argv.pop(1).split(os.pathsep); "
+        "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+    )
+    # Entries that are not absolute would be looked for in the working directory as well.
+    places = os.pathsep.join(entry for entry in found if os.path.isabs(entry))
+    return [sys.executable, "-P", "-c", code, places, name, *arguments]
 
 
 def order_file(paths: Paths, run_id: str) -> Path:
@@ -72,7 +88,7 @@ def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:
             found = None
         if found is not None and found.state not in ("allocated", "prepared"):
             if found.state == "failed":
-                raise StateError(f"the run failed: {found.note or _last_words(tmux, run_id)}")
+                raise _failure(found, tmux)
             return found
         if not tmux.has(run_id) and not lock.is_held(lock_file(paths, run_id)):
             raise StateError(f"the run did not start: {_last_words(tmux, run_id)}")
@@ -80,6 +96,16 @@ def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:
     raise TryAgainError(
         f"the run did not start within {_START_LIMIT:.0f} seconds", f"homeroom logs {run_id[:12]}"
     )
+
+
+def _failure(failed: Record, tmux: Tmux) -> HomeroomError:
+    """Say why a run failed, with the exit code that it had in its session."""
+    kinds = {
+        kind.exit_code: kind for kind in HomeroomError.__subclasses__() if "exit_code" in vars(kind)
+    }
+    kind = kinds.get(failed.exit_status or 0, StateError)
+    said = failed.note or _last_words(tmux, failed.run_id)
+    return kind(f"the run failed: {said}", f"homeroom logs {failed.run_id[:12]}")
 
 
 def _last_words(tmux: Tmux, run_id: str) -> str:
@@ -110,7 +136,7 @@ def become(order: Path) -> None:
     for name in ("TMUX", "TMUX_PANE"):
         environ.pop(name, None)
     os.chdir(document["directory"])
-    program = [sys.executable, "-m", "homeroom", *document["argv"]]
+    program = _module("homeroom", *document["argv"])
     os.execve(sys.executable, program, environ)  # noqa: S606
 
 

@@ -17,7 +17,7 @@ from homeroom.plan import Plan
 from homeroom.process import identity
 from homeroom.provider.common import apply
 from homeroom.request import Request
-from homeroom.run import lock, record
+from homeroom.run import find, lock, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
@@ -140,6 +140,7 @@ class _Run:
         unwind.add(self._close_record)
         self._save(self._record)
         # After that, so that of two runs that start at once one sees the other.
+        find.refuse_taken(self._paths, self._record.name, self._record.run_id)
         self._warn_of_twins()
 
     def add_worktree(self, unwind: Unwind, environ: Mapping[str, str]) -> None:
@@ -155,7 +156,8 @@ class _Run:
             environ,
         )
         unwind.add(lambda: self._finish_worktree(tree, environ, discard=request.discard))
-        self._save(msgspec.structs.replace(self._record, worktree=str(tree.path)))
+        where = {"worktree": str(tree.path), "workspace": str(tree.directory)}
+        self._save(msgspec.structs.replace(self._record, **where))
         moved = replace(request, directory=tree.directory)
         self._plan = plan.make(moved, environ, self._paths, self._config, self._record.run_id)
 
@@ -278,7 +280,10 @@ class _Run:
             return
         state: record.RunState = "ended" if self._record.state == "ending" else "failed"
         note = str(self.failure) if self.failure else None
-        changes = {"ended": time.time(), "exit_status": self._status, "note": note}
+        status = self._status
+        if status is None and isinstance(self.failure, HomeroomError):
+            status = self.failure.exit_code
+        changes = {"ended": time.time(), "exit_status": status, "note": note}
         self._save(self._record.moved(state, **changes))
 
 

@@ -65,9 +65,9 @@ def parse_object(text: str) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(error.msg) from None
-    if not isinstance(content, dict):
-        raise ValueError("it does not hold an object")
-    return content
+    if isinstance(content, dict):
+        return content
+    raise ValueError("it does not hold an object")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

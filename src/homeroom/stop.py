@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from homeroom import process
+from homeroom.errors import StateError
 from homeroom.paths import Paths
 from homeroom.run import lock, record, sweep
 from homeroom.run.find import Found, lock_file
 
 # What the supervisor itself may take: its agent's grace, two steps of its ladder, the wipe.
 _SUPERVISOR_SLACK = 15.0
+_DEATH_LIMIT = 5.0
 _POLL = 0.05
 
 
@@ -54,8 +56,9 @@ def stop(
         What became of each, in their order.
     """
     for run in runs:
-        if run.is_alive:
-            _signal(run, signal.SIGTERM)
+        if run.is_alive and _signal(run, signal.SIGTERM):
+            # One that was stopped by Ctrl-Z hears of it only when it goes on.
+            _signal(run, signal.SIGCONT)
     deadline = time.monotonic() + grace + _SUPERVISOR_SLACK
     return [_finish(paths, run, deadline, clean) for run in runs]
 
@@ -74,19 +77,38 @@ def _finish(
     run_id = run.record.run_id
     if not run.is_alive:
         return _clean(run_id, clean, "was over")
+    if not _await_free(paths, run_id, deadline):
+        _signal(run, signal.SIGKILL)
+        # The kernel lets the lock go as soon as the last of the process is gone.
+        _await_free(paths, run_id, time.monotonic() + _DEATH_LIMIT)
+        return _clean(run_id, clean, "forced")
+    return (
+        Stopped(run_id, "ended") if _is_closed(paths, run_id) else _clean(run_id, clean, "forced")
+    )
+
+
+def _await_free(paths: Paths, run_id: str, deadline: float) -> bool:
     while lock.is_held(lock_file(paths, run_id)):
         if time.monotonic() > deadline:
-            _signal(run, signal.SIGKILL)
-            return _clean(run_id, clean, "forced")
+            return False
         time.sleep(_POLL)
-    final = record.read(paths.runs / f"{run_id}.json").state in record.FINAL
-    return Stopped(run_id, "ended") if final else _clean(run_id, clean, "forced")
+    return True
+
+
+def _is_closed(paths: Paths, run_id: str) -> bool:
+    """Tell whether a run's record says that it is over; a damaged or missing one does not."""
+    try:
+        return record.read(paths.runs / f"{run_id}.json").state in record.FINAL
+    except (FileNotFoundError, StateError):
+        return False
 
 
 def _clean(
     run_id: str, clean: Callable[[str], sweep.Report], how: Literal["was over", "forced"]
 ) -> Stopped:
-    failed = [entry for entry in clean(run_id).entries if entry.verdict == "failed"]
-    if failed:
-        return Stopped(run_id, "failed", failed[0].reason)
+    left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
+    # Whoever cleans it at this moment does what is asked for.
+    left = [entry for entry in left if entry.reason != sweep.TAKEN]
+    if left:
+        return Stopped(run_id, "failed", left[0].reason)
     return Stopped(run_id, how)

@@ -25,16 +25,27 @@ def locate(paths: Paths, run: Found) -> tuple[Provider, Path]:
 
     Raises:
         UsageError: There is none.
+        StorageError: It is not in the room.
     """
     record = run.record
     adapter = provider.get(record.provider)
     instance = home.instance_of(paths, record.run_id)
     root = instance.home if run.is_alive else paths.transcripts / record.run_id
     found = adapter.locate_transcript(root, Path(record.workspace))
+    if found is not None and not _is_below(found, root):
+        raise StorageError(
+            f"the transcript of {record.run_id} lies outside of its room: {found}",
+            "the agent may have put a symlink there; look at it before you read it",
+        )
     if found is None:
         kept = "it has said nothing yet" if run.is_alive else "none was kept"
         raise UsageError(f"there is no transcript of {record.run_id}: {kept}")
     return adapter, found
+
+
+def _is_below(found: Path, root: Path) -> bool:
+    """Tell whether no symlink on the way leads out: an agent may have made any."""
+    return Path(os.path.realpath(found)).is_relative_to(os.path.realpath(root))
 
 
 def lines(path: Path, *, more: Callable[[], bool]) -> Iterator[bytes]:
@@ -56,14 +67,16 @@ def lines(path: Path, *, more: Callable[[], bool]) -> Iterator[bytes]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    rest = b""
+    rest, is_last = b"", False
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         while True:
             chunk = file.read(_CHUNK)
             if not chunk:
-                if more():
-                    continue
-                break
+                if is_last:
+                    break
+                # What was written before the end, but after this look, is still to be read.
+                is_last = not more()
+                continue
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
     if rest:

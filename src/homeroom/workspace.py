@@ -38,6 +38,9 @@ OBEYED = (
 # The same in a repository: gitrepository-layout(5), git-config(1) on core.hooksPath. Where
 # there is a "commondir", git takes configuration and hooks from what it names.
 _GIT_OBEYED = ("commondir", "config", "config.worktree", "hooks")
+# What a commit in a linked worktree writes to in the repository (gitrepository-layout(5)).
+# "packed-refs" is replaced as a whole: a mount over it would hide what others do to it.
+_COMMITTED = ("logs", "objects", "packed-refs", "packed-refs.lock", "refs")
 _WORKTREE_OBEYED = ("commondir", "config.worktree", "gitdir")
 
 
@@ -77,7 +80,22 @@ class Workspace:
             for name in _WORKTREE_OBEYED:
                 found += sorted(directory.glob(f"worktrees/*/{name}"))
             found += _submodule_guards(directory / "modules")
-        return tuple(path for path in found if os.path.lexists(path))
+        found += self._shared()
+        return tuple(dict.fromkeys(path for path in found if os.path.lexists(path)))
+
+    def _shared(self) -> list[Path]:
+        """Name what of the repository a linked worktree shares and a commit does not need."""
+        link, *common = self.git_directories or (Path("/"),)
+        if not common or not link.is_file() or not os.path.lexists(common[0] / "HEAD"):
+            return []
+        target = _read_link(link, "gitdir: ")
+        own = Path(os.path.realpath(link.parent / target)) if target else None
+        if own is None or own.parent != common[0] / "worktrees":
+            return []
+        # Not "packed-refs" nor what git puts beside it while it changes a reference.
+        kept_open = {*_COMMITTED, "worktrees", own.name}
+        beside = [*_children(common[0]), *_children(own.parent)]
+        return [path for path in beside if path.name not in kept_open or path.is_symlink()]
 
     def unguarded(self) -> tuple[Path, ...]:
         """Name the obeyed files that do not exist, so that a run could make them."""
@@ -276,6 +294,13 @@ def _directories(parent: Path, passed_over: frozenset[str] = _NOT_SEARCHED) -> l
                 for entry in entries
                 if entry.is_dir(follow_symlinks=False) and entry.name not in passed_over
             ]
+    except OSError:
+        return []
+
+
+def _children(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
     except OSError:
         return []
 

@@ -11,6 +11,7 @@ from homeroom.errors import ToolError, WorkspaceError
 
 _TIME_LIMIT = 300.0
 _NEW_BRANCH = "homeroom"
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,14 @@ class Worktree:
         directory: Where to work in it: the place that answers to where it was asked for.
         repository: The repository's own directory.
         branch: What is checked out.
-        start: The commit that it began at.
+        start: The commit that it began at; None where nobody knows any more.
     """
 
     path: Path
     directory: Path
     repository: Path
     branch: str
-    start: str
+    start: str | None
 
 
 class Git:
@@ -66,9 +67,9 @@ class Git:
         return self._run(directory, *words).returncode == 0
 
     def _run(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-        # A hook would run outside of any sandbox, on behalf of a run.
+        # These would run outside of any sandbox, on behalf of a run.
         return subprocess.run(
-            [self._program, "-C", str(directory), "-c", "core.hooksPath=/dev/null", *words],
+            [self._program, "-C", str(directory), *_QUIET, *words],
             check=False,
             capture_output=True,
             text=True,
@@ -107,12 +108,42 @@ def add(directory: Path, branch: str | None, run_id: str, environ: Mapping[str, 
     if not git.succeeds(directory, "check-ref-format", "--branch", name):
         raise WorkspaceError(f"{name!r} cannot be a branch's name", "choose another one")
     exists = git.succeeds(directory, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")
+    if not exists and not git.succeeds(directory, "rev-parse", "--verify", "--quiet", "HEAD"):
+        raise WorkspaceError(f"{main} has no commit yet, so nothing to check out", "commit first")
     start = git(directory, "rev-parse", "--verify", f"refs/heads/{name}" if exists else "HEAD")
     path = main.with_name(f"{main.name}.worktrees") / short
     chosen = [str(path), name] if exists else ["-b", name, str(path), start]
     git(directory, "worktree", "add", "--quiet", *chosen)
     inner = path / prefix
     return Worktree(path, inner if inner.is_dir() else path, common, name, start)
+
+
+def recover(path: Path, environ: Mapping[str, str]) -> Worktree | None:
+    """Look at a worktree that was added for a run whose supervisor died.
+
+    Args:
+        path: Its top, as the run's record has it.
+        environ: The caller's environment.
+
+    Returns:
+        The worktree, or None when it is gone or was moved.
+
+    Raises:
+        ToolError: git is not installed.
+        WorkspaceError: It is no worktree of a repository.
+    """
+    if not path.is_dir():
+        return None
+    git = Git(environ)
+    top = Path(git(path, "rev-parse", "--path-format=absolute", "--show-toplevel"))
+    common = Path(git(path, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    own = Path(git(path, "rev-parse", "--path-format=absolute", "--git-dir"))
+    if top != path or own.parent != common / "worktrees":
+        raise WorkspaceError(f"{path} is not a worktree any more", "look at it")
+    made = f"{_NEW_BRANCH}/{path.name}"
+    is_ours = git.succeeds(path, "show-ref", "--verify", "--quiet", f"refs/heads/{made}")
+    branch = made if is_ours else git(path, "branch", "--show-current")
+    return Worktree(path, path, common, branch, None)
 
 
 def finish(tree: Worktree, environ: Mapping[str, str], *, discard: bool) -> str | None:
@@ -139,8 +170,7 @@ def finish(tree: Worktree, environ: Mapping[str, str], *, discard: bool) -> str 
         return f"{tree.path} was kept: {kept}"
     # By force: without it git refuses a tree with submodules, however clean.
     git(tree.repository, "worktree", "remove", "--force", str(tree.path))
-    own = tree.branch.startswith(f"{_NEW_BRANCH}/")
-    if own:
+    if _is_own(tree):
         git.succeeds(tree.repository, "branch", "-D", tree.branch)
     if not any(tree.path.parent.iterdir()):
         tree.path.parent.rmdir()
@@ -148,13 +178,35 @@ def finish(tree: Worktree, environ: Mapping[str, str], *, discard: bool) -> str 
 
 
 def _reason_to_keep(git: Git, tree: Worktree) -> str | None:
-    if git(tree.path, "status", "--porcelain", "--ignore-submodules=none"):
+    # Not into submodules: each has a configuration of its own, which the agent could write,
+    # and git would run the programs that it names.
+    if git(tree.path, "status", "--porcelain", "--ignore-submodules=dirty"):
         return "it has changes that are not committed"
-    if git(tree.path, "rev-parse", "HEAD") == tree.start:
-        return None
-    # Work on a branch of the user's own stays on that branch, wherever the tree goes.
-    if not tree.branch.startswith(f"{_NEW_BRANCH}/"):
-        return None
-    merged = git(tree.repository, "branch", "--format=%(refname:short)", "--contains", tree.branch)
-    others = [name for name in merged.splitlines() if name and name != tree.branch]
-    return None if others else f"its branch {tree.branch} is not merged"
+    filled = _filled_submodules(git, tree.path)
+    if filled:
+        return f"its submodule {filled[0]} is checked out, and may hold work"
+    # Both: the agent may have gone to another branch, or to none, and left this one behind.
+    ends = {git(tree.path, "rev-parse", "HEAD"): "what it has checked out"}
+    own = f"refs/heads/{tree.branch}"
+    if _is_own(tree) and git.succeeds(tree.repository, "show-ref", "--verify", "--quiet", own):
+        ends[git(tree.repository, "rev-parse", own)] = f"its branch {tree.branch}"
+    lost = [name for end, name in ends.items() if end != tree.start and not _stays(git, tree, end)]
+    return f"{lost[0]} is not merged" if lost else None
+
+
+def _stays(git: Git, tree: Worktree, commit: str) -> bool:
+    """Tell whether a branch holds a commit that is there when the worktree is gone."""
+    listed = git(tree.repository, "branch", "--format=%(refname)", "--contains", commit)
+    gone = f"refs/heads/{tree.branch}" if _is_own(tree) else ""
+    # git lists a head without a branch as well.
+    return any(name.startswith("refs/heads/") and name != gone for name in listed.splitlines())
+
+
+def _is_own(tree: Worktree) -> bool:
+    return tree.branch.startswith(f"{_NEW_BRANCH}/")
+
+
+def _filled_submodules(git: Git, top: Path) -> list[str]:
+    listed = git(top, "ls-files", "--stage", "-z").split("\0")
+    names = [entry.partition("\t")[2] for entry in listed if entry.startswith("160000 ")]
+    return [name for name in names if (top / name).is_dir() and any((top / name).iterdir())]

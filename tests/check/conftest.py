@@ -1,5 +1,6 @@
 """A browser for the report, and the rules of accessibility that it is held against."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from homeroom.toolchain import pins
 from homeroom.toolchain.store import NODE, Toolchain
-from tests.conftest import REGISTRIES
+from tests.check.machine import AGENT, Machine, own_file, well
+from tests.conftest import REGISTRIES, PrivateHome
 
 AXE = Path(__file__).parent / "axe"
 
@@ -63,3 +65,25 @@ def written(tmp_path: Path) -> Callable[[str], str]:
         return path.as_uri()
 
     return write
+
+
+@pytest.fixture
+def machine(ready_home: PrivateHome, workspace: Path) -> Machine:
+    return well(ready_home.env, workspace)
+
+
+@pytest.fixture
+def logged_in(machine: Machine) -> Machine:
+    """A machine whose user is logged in with the agent's own CLI."""
+    own = own_file(machine)
+    own.parent.mkdir(mode=0o700)
+    grant = {
+        "accessToken": "sk-ant-oat01-x",
+        "refreshToken": "sk-ant-ort01-x",
+        "expiresAt": 4_000_000_000_000,
+        "scopes": [],
+    }
+    own.touch(mode=0o600)
+    own.write_text(json.dumps({"claudeAiOauth": grant}))
+    keys = [name for name in machine.env if name.startswith(f"HOMEROOM_{AGENT.upper()}")]
+    return machine.without_env(*keys)

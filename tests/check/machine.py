@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from homeroom import provider
+from homeroom import home, provider
 from homeroom.choice import variables
 from homeroom.paths import Paths, locate
 from homeroom.testing.toolchain import with_tools
 from homeroom.toolchain.store import TOOLCHAIN_VARIABLE, Toolchain
 from tests.support.cli import homeroom_argv
 
+AGENT = provider.DEFAULT
 # What is no news: a probe that had nothing to look at, or waits for another to be mended.
 QUIET = ("ok", "skipped")
 # Becomes root of a user namespace, where mounts and limits are this process's own.
@@ -154,3 +155,51 @@ def which(name: str) -> str:
     program = shutil.which(name)
     assert program, f"{name} is not installed"
     return program
+
+
+# What takes seconds, and has no part in what a situation is about.
+TRIALS = ("sandbox", "toolchain.hashes", "toolchain.runs")
+
+
+def assert_only(
+    machine: Machine,
+    *probes: str,
+    verdict: str = "fail",
+    says: str = "",
+    without: tuple[str, ...] = (),
+) -> None:
+    """Run everything but the real starts of agents, which wait for all the rest."""
+    passed_over = [word for name in ("onboarding", *without) for word in ("--skip", name)]
+    document = machine.check(*passed_over)
+    assert set(found(document)) == set(probes), found(document)
+    for probe in probes:
+        assert verdicts(document)[probe] == verdict
+        assert says in found(document)[probe]
+    assert document["exit_status"] == {"warn": 0, "fail": 1, "broken": 2}[verdict]
+
+
+def own_file(machine: Machine) -> Path:
+    """Where the agent's CLI keeps its login."""
+    store = provider.get(AGENT).master_store(machine.env, machine.home)
+    return next(path for path in store.secrets if path.name == ".credentials.json")
+
+
+def write_state(machine: Machine, name: str, text: str, *, age: float = 0.0) -> Path:
+    path = machine.paths.state / name
+    for directory in reversed(path.parents):
+        if not directory.exists():
+            directory.mkdir(mode=0o700)
+    path.touch(mode=0o600)
+    path.write_text(text)
+    if age:
+        then = path.stat().st_mtime - age
+        os.utime(path, (then, then))
+    return path
+
+
+def orphan(machine: Machine) -> home.Instance:
+    instance = home.instance_of(machine.paths, home.new_run_id())
+    home.materialize(instance)
+    write_state(machine, f"runs/{instance.run_id}.lock", "", age=3600)
+    os.utime(instance.root, (1e9, 1e9))
+    return instance

@@ -1,5 +1,6 @@
 """The reference of the command line says what the parser says."""
 
+import argparse
 import runpy
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def test_every_option_is_on_the_page() -> None:
         f"{command}: {option}"
         for command, parser in commands.items()
         for action in parser._actions
+        if action.help != argparse.SUPPRESS
         for option in action.option_strings
         if f"`{option}`" not in page and option not in ("-h", "--help")
     ]

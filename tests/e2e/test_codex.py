@@ -16,7 +16,8 @@ import pytest
 from homeroom.provider.codex import Codex
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import ANSWER, Runner, wait_until
+from tests.e2e.runner import Runner, wait_until
+from tests.e2e.session import ANSWER
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls, model_server, says
 from tests.support.runs import Journal, assert_nothing_left
@@ -169,9 +170,10 @@ def ask(terminal: Terminal, prompt: str) -> None:
     terminal.send("Enter")
 
 
-def test_the_agents_exit_status_is_passed_on(codex: Codexes) -> None:
+def test_the_agents_exit_status_is_passed_on(codex: Codexes, toolchain: Toolchain) -> None:
+    pinned = toolchain.tools["codex"].version
     version = codex.plain("--version", options=["--no-credentials"])
-    assert (version.returncode, version.stdout) == (0, "codex-cli 0.171.0\n")
+    assert (version.returncode, version.stdout) == (0, f"codex-cli {pinned}\n")
     assert codex.plain("--no-such-option", options=["--no-credentials"]).returncode == 2
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from homeroom.toolchain.store import Toolchain
-from tests.e2e.conftest import Runner
+from tests.e2e.runner import Runner
 from tests.support.model_server import calls, model_server, says
 from tests.support.runs import records
 from tests.support.tree import changes, snapshot

@@ -9,7 +9,7 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import TOUCH, Runner
+from tests.e2e.runner import TOUCH, Runner
 from tests.e2e.session import ANSWER
 from tests.support import subreaper
 from tests.support.cli import homeroom_argv
@@ -36,7 +36,7 @@ def test_the_demo_answers_on_stdout_and_leaves_nothing(
     survivors = tmp_path / "survivors"
     command = homeroom_argv("start", "--demo", "--", "-p", "hello")
     done = subprocess.run(
-        [sys.executable, subreaper.__file__, survivors, *command],
+        [sys.executable, subreaper.__file__, str(survivors), *command],
         env=ready_home.env,
         cwd=workspace,
         stdin=subprocess.DEVNULL,
@@ -143,9 +143,9 @@ def test_no_variable_of_the_caller_leads_out_of_the_room(
     trap.write_text(f"touch {sprung}\n")
     elsewhere = tmp_path / "hostile"
     elsewhere.mkdir()
-    directories = ("CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR", "CODEX_HOME")
-    directories += tuple(f"XDG_{kind}_HOME" for kind in ("CONFIG", "DATA", "STATE", "CACHE"))
-    directories += ("XDG_RUNTIME_DIR", "TMPDIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR")
+    directories = ["CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR", "CODEX_HOME"]
+    directories += [f"XDG_{kind}_HOME" for kind in ("CONFIG", "DATA", "STATE", "CACHE")]
+    directories += ["XDG_RUNTIME_DIR", "TMPDIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"]
     hostile = {
         **dict.fromkeys(directories, str(elsewhere)),
         **{name: str(trap) for name in ("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "PYTHONSTARTUP")},

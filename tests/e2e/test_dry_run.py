@@ -9,7 +9,7 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import Runner
+from tests.e2e.runner import Runner
 from tests.support.cli import run_homeroom
 from tests.support.model_server import calls_then_says, model_server
 from tests.support.runs import Journal

@@ -11,7 +11,7 @@ import pytest
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import wait_until
+from tests.e2e.runner import wait_until
 from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from homeroom.toolchain.store import Toolchain
-from tests.e2e.conftest import Runner, with_tool
+from tests.e2e.runner import Runner, with_tool
 from tests.support import patched
 from tests.support.runs import Journal, records
 

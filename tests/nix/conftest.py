@@ -134,6 +134,7 @@ def flake() -> Iterator[Flake]:
 def _prepare(scratch: Path, nix: Path) -> Flake:
     directory, stub, home = scratch / "homeroom", scratch / "nixpkgs", scratch / "home"
     home.mkdir(mode=0o700)
+    (scratch / "build").mkdir(mode=0o700)
     _copy_repository(directory)
     shutil.copytree(STUB, stub)
     (stub / "host.json").write_text(json.dumps(_host(), indent=2))
@@ -142,7 +143,7 @@ def _prepare(scratch: Path, nix: Path) -> Flake:
         "HOME": str(home),
         "HOMEROOM_HOME": str(home / "homeroom"),
         "LANG": "C.UTF-8",
-        "NIX_CONFIG": _configuration(),
+        "NIX_CONFIG": _configuration(scratch / "build"),
         "PATH": os.environ["PATH"],
         "TERM": "dumb",
         **{f"NIX_{kind.upper()}_DIR": str(scratch / kind) for kind in ("conf", "log", "state")},
@@ -176,7 +177,7 @@ def _host() -> dict[str, Any]:
     }
 
 
-def _configuration() -> str:
+def _configuration(build: Path) -> str:
     # The build sandbox shows the host's programs, because the stub's packages are links to
     # them, and nothing else: no home, and no network but for what has a fixed hash. Never
     # /etc: Nix makes files of its own there, and would make them on the host.
@@ -187,6 +188,8 @@ def _configuration() -> str:
         [
             "experimental-features = nix-command flakes",
             "sandbox = true",
+            # A build that fails leaves its directory.
+            f"build-dir = {build}",
             f"sandbox-paths = {' '.join([*shown, *dict.fromkeys(python)])}",
             *(f"ssl-cert-file = {bundle}" for bundle in _certificates()[:1]),
             "substituters =",

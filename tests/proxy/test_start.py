@@ -14,7 +14,7 @@ import trustme
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.conftest import wait_until
+from tests.e2e.runner import wait_until
 from tests.proxy.conftest import ANSWER, KEYS, LOGIN, SPELLED, VENDORS
 from tests.proxy.intercepting import Proxy, intercepting_proxy
 from tests.support.cli import homeroom_argv, run_homeroom

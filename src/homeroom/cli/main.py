@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from homeroom import __version__
 from homeroom.cli import (
     check,
+    completion,
     dry_run,
     login,
     logout,
@@ -41,6 +42,7 @@ _COMMANDS = (
     check,
     sweep,
     prune,
+    completion,
 )
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ examples:
   homeroom list --all        the ended ones as well
   homeroom list --watch      again every second, until Ctrl-C
   homeroom list --json       one JSON document (docs/reference/json.md)"""
+_HEAD_LIMIT = 65536
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
@@ -61,18 +63,20 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 
 def _shown(arguments: argparse.Namespace, places: "Paths") -> str:
-    from homeroom.run import find
+    from homeroom.run import find, record
 
     runs, damaged = find.all_runs(places)
     for line in damaged:
         print(f"homeroom: {line}", file=sys.stderr)
-    rows = [_row(places, run) for run in runs if arguments.all or run.state not in _OVER]
+    # One whose supervisor died is shown until it is swept: there is something to be done.
+    rows = [
+        _row(places, run)
+        for run in runs
+        if arguments.all or run.is_alive or run.record.state not in record.FINAL
+    ]
     if arguments.json:
         return json.dumps({"schema": 1, "runs": rows}, indent=2)
     return _table(rows) if rows else "no runs" if arguments.all else "no runs are alive"
-
-
-_OVER = ("ended", "failed")
 
 
 def _row(places: "Paths", run: "Found") -> dict[str, Any]:
@@ -94,9 +98,17 @@ def _row(places: "Paths", run: "Found") -> dict[str, Any]:
 
 def _branch(workspace: Path) -> str | None:
     """Read which branch a work tree is on, as git keeps it (gitrepository-layout(5))."""
+    from homeroom.errors import StorageError
+    from homeroom.files import read_regular
+
+    top = next((at for at in (workspace, *workspace.parents) if (at / ".git").exists()), workspace)
+    directory = top / ".git"
     try:
-        head = (workspace / ".git" / "HEAD").read_text().strip()
-    except (OSError, UnicodeDecodeError):
+        if directory.is_file():
+            link = os.fsdecode(read_regular(directory, _HEAD_LIMIT)).strip()
+            directory = top / link.removeprefix("gitdir: ")
+        head = os.fsdecode(read_regular(directory / "HEAD", _HEAD_LIMIT)).strip()
+    except (OSError, StorageError):
         return None
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
 

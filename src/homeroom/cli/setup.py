@@ -58,6 +58,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         action="store_true",
         help="hash every installed tool again; one that has changed is installed anew",
     )
+    parser.add_argument(
+        "--boot-sweep",
+        action=argparse.BooleanOptionalAction,
+        help="remove the rooms of dead runs after each boot of this machine as well (a systemd "
+        "user timer or a launchd agent); --no-boot-sweep takes that back; nothing is installed",
+    )
     maintainers = parser.add_argument_group("for maintainers of homeroom")
     maintainers.add_argument(
         "--upgrade-pins",
@@ -92,6 +98,8 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """
     from homeroom.toolchain.interrupt import Interrupted, interruptible
 
+    if args.boot_sweep is not None:
+        return _boot_sweep(args, environ)
     if args.pin and args.upgrade_pins is None:
         raise UsageError("--pin only goes with --upgrade-pins")
     try:
@@ -102,6 +110,27 @@ def run(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
     except Interrupted as interrupted:
         _tell(sys.stderr, f"homeroom: ended by a signal ({interrupted}); nothing was kept")
         return 128 + interrupted.number
+
+
+def _boot_sweep(args: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    from homeroom import boot, rules
+
+    home = rules.user_homes(environ)[0]
+    if args.boot_sweep:
+        command = [sys.executable, "-P", "-m", "homeroom"]
+        paths, verb = boot.install(environ, home, command), "wrote"
+    else:
+        paths, verb = boot.remove(environ, home), "removed"
+    named = [str(path) for path in paths]
+    if args.json:
+        document = {"schema": _SCHEMA, "command": "setup --boot-sweep", verb: named}
+        _tell(sys.stdout, json.dumps(document, indent=2))
+        return 0
+    for path in named:
+        _tell(sys.stdout, f"{verb} {path}")
+    if not named:
+        _tell(sys.stdout, "there was nothing to remove")
+    return 0
 
 
 def _install(args: argparse.Namespace, environ: Mapping[str, str]) -> int:

@@ -121,10 +121,12 @@ def _detach(
 ) -> int:
     """Start the same command in a session of its own, and say how to come back to it."""
     from homeroom import detach, home, plan
+    from homeroom.run import find
 
     # What is wrong is said here, and not in a session that nobody looks at.
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
     request = options.request(arguments, settings, places, endpoint)
+    find.refuse_taken(places, request.name)
     plan.require_tools(
         plan.make(request, environ, places, settings, home.new_run_id()), environ, places
     )

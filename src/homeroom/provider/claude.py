@@ -45,6 +45,7 @@ _SHAPES = {
     "api-key": re.compile(r"sk-ant-(?!oat|ort)[A-Za-z0-9_-]{20,}"),
     "token": re.compile(r"sk-ant-oat[0-9]{2}-[A-Za-z0-9_-]{20,}"),
 }
+_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # projects/<slug>/<session>/subagents/<agent>.jsonl is the deepest.
 _TRANSCRIPT_DEPTH = 5
 _SITE = "https://claude.ai/code"
@@ -164,7 +165,8 @@ class Claude:
     def is_at_prompt(self, screen: str) -> bool:
         """Look for the input line, with one of the hints that stand below it and no dialog's."""
         hints = ("shift+tab", "? for shortcuts", "/effort")
-        is_open = bool(re.search(r"^\u276f", screen, re.MULTILINE))
+        # The second mark is that of 2.0.
+        is_open = bool(re.search(r"^(\u276f|>\s)", screen, re.MULTILINE))
         return is_open and any(hint in screen for hint in hints) and "to confirm" not in screen
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
@@ -275,9 +277,14 @@ class Claude:
         self, home: Path, workspace: Path, session: str | None = None
     ) -> Path | None:
         """Look in the directory named after the workspace."""
-        directory = f"{_PROJECTS}/{claude_transcript.slug(str(workspace))}"
-        found = common.find_files(home, directory, ".jsonl", 1)
-        return common.newest([path for path in found if session in (None, path.stem)])
+        found = [
+            path
+            for name in claude_transcript.slugs(str(workspace))
+            for path in common.find_files(home, f"{_PROJECTS}/{name}", ".jsonl", 1)
+        ]
+        # Older versions keep what their sub-agents said beside it, as agent-<id>.jsonl.
+        talks = [path for path in found if _SESSION.fullmatch(path.stem)]
+        return common.newest([path for path in talks if session in (None, path.stem)])
 
     def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
         """Read one JSON object a line."""

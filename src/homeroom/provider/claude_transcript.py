@@ -22,12 +22,17 @@ def slug(path: str) -> str:
         Each UTF-16 unit that is no ASCII letter or digit becomes "-". Over 200 characters
         (2.1.x): the first 200, "-", and the path's hash in base 36 (measured, 2.1.332).
     """
+    return slugs(path)[0]
+
+
+def slugs(path: str) -> tuple[str, ...]:
+    """Give the name of that directory, and the one that versions before 2.1 gave it."""
     units = path.encode("utf-16-be")
     text = "".join(chr(units[at + 1]) if units[at] == 0 else "-" for at in range(0, len(units), 2))
     name = re.sub(r"[^A-Za-z0-9]", "-", text)
     if len(name) <= _SLUG_LIMIT:
-        return name
-    return f"{name[:_SLUG_LIMIT]}-{_base36(abs(_java_hash(units)))}"
+        return (name,)
+    return (f"{name[:_SLUG_LIMIT]}-{_base36(abs(_java_hash(units)))}", name)
 
 
 def _java_hash(units: bytes) -> int:

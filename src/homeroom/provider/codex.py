@@ -45,6 +45,8 @@ _UPGRADES = {
     "gpt-5.6-terra": "gpt-6-sol",
 }
 _KEY = re.compile(r"sk-[A-Za-z0-9_-]{20,}")
+# A dialog has a number behind the same mark, and no such line.
+_PROMPT = re.compile(r"^\s*\u203a (?!\d+\.).*\n(.*\n)?\s+\S+ \S+ \u00b7 [~/]", re.MULTILINE)
 _ONE_SHOT = ("exec", "e")
 # sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl
 _ROLLOUT_DEPTH = 4
@@ -159,8 +161,8 @@ class Codex:
         )
 
     def is_at_prompt(self, screen: str) -> bool:
-        """Look for the input line, which no dialog shows together with the hint below it."""
-        return bool(re.search(r"^\s*\u203a", screen, re.MULTILINE)) and "for shortcuts" in screen
+        """Look for the input line, and for the line of model and directory below it."""
+        return bool(_PROMPT.search(screen))
 
     def master_store(self, environ: Mapping[str, str], user_home: Path) -> MasterStore:
         """Name ``~/.codex``, and where ``CODEX_HOME`` has moved it."""

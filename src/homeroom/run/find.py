@@ -70,6 +70,30 @@ def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
     return sorted(runs, key=lambda run: run.record.created), damaged
 
 
+def refuse_taken(paths: Paths, name: str | None, run_id: str | None = None) -> None:
+    """Refuse a name that a living run has already.
+
+    Args:
+        paths: homeroom's directories.
+        name: The name; None for a run without one.
+        run_id: The run that wants it, which has a record already, or None.
+
+    Raises:
+        UsageError: Another one has it. Of two that start at once both may be refused, and
+            never none.
+    """
+    if name is None:
+        return
+    if not name or any(not letter.isprintable() for letter in name) or name != name.strip():
+        raise UsageError(f"--name {name!r}: not a name", "use letters and digits")
+    for other in all_runs(paths)[0]:
+        if other.is_alive and other.record.name == name and other.record.run_id != run_id:
+            raise UsageError(
+                f"a live run is called {name!r} already: {other.record.run_id[:12]}",
+                f"choose another --name, or run `homeroom stop {name}`",
+            )
+
+
 def one(paths: Paths, word: str, *, alive: bool = False) -> Found:
     """Find the run that a user means.
 

@@ -113,7 +113,10 @@ def read(path: Path) -> Record:
     except StorageError as error:
         raise StateError(str(error)) from error
     try:
-        return msgspec.json.decode(content, type=Record)
+        found = msgspec.json.decode(content, type=Record)
+        if found.schema != SCHEMA:
+            raise msgspec.ValidationError(f"its schema is {found.schema}, not {SCHEMA}")
+        return found  # noqa: TRY300 - the check is a part of reading
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StateError(
             f"{path} is damaged or of another version of homeroom: {error}",

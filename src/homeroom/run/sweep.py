@@ -17,9 +17,13 @@ from homeroom.run import lock, record
 YOUNGEST = 300.0
 THROTTLE = 60.0
 _GRACE = 2.0
+# Why one sweep passes over what another one is at.
+TAKEN = "another sweep has it"
 
 # Given a dead run's instance and its record.
 Archive = Callable[[home.Instance, record.Record], object]
+# Given a dead run's record.
+Close = Callable[[record.Record], str | None]
 Verdict = Literal["removed", "would remove", "spared", "failed"]
 
 
@@ -82,6 +86,7 @@ def sweep(
     youngest: float = YOUNGEST,
     archive: Archive | None = None,
     only: str | None = None,
+    close: Close | None = None,
 ) -> Report:
     """Remove the trees of runs that are no longer alive.
 
@@ -95,6 +100,7 @@ def sweep(
         youngest: Entries younger than this many seconds are spared.
         archive: Keeps what is kept of a run, called between its agent's end and the wipe.
         only: The one run to look at; None for all, and what lies around besides.
+        close: Called with the record after the wipe; gives what is kept elsewhere, or None.
 
     Returns:
         What was done with each entry.
@@ -102,7 +108,9 @@ def sweep(
     report = Report()
     for run_id in [only] if only else _run_ids(paths):
         try:
-            entry = _sweep_run(paths, run_id, dry_run=dry_run, youngest=youngest, archive=archive)
+            entry = _sweep_run(
+                paths, run_id, youngest, dry_run=dry_run, archive=archive, close=close
+            )
         except Exception as error:  # noqa: BLE001 - one run must never keep the others here
             entry = Entry(run_id, "failed", str(error))
         if entry is not None:
@@ -135,7 +143,13 @@ def _run_ids(paths: Paths) -> Iterator[str]:
 
 
 def _sweep_run(
-    paths: Paths, run_id: str, *, dry_run: bool, youngest: float, archive: Archive | None
+    paths: Paths,
+    run_id: str,
+    youngest: float,
+    *,
+    dry_run: bool,
+    archive: Archive | None,
+    close: Close | None,
 ) -> Entry | None:
     instance = home.instance_of(paths, run_id)
     lock_file = paths.runs / f"{run_id}.lock"
@@ -153,31 +167,36 @@ def _sweep_run(
         return Entry(run_id, "spared", f"{instance.root} does not carry homeroom's mark")
     if dry_run:
         return Entry(run_id, "would remove", "its supervisor is gone")
-    return _take(paths, instance, archive)
+    return _take(paths, instance, archive, close)
 
 
-def _take(paths: Paths, instance: home.Instance, archive: Archive | None) -> Entry | None:
+def _take(
+    paths: Paths, instance: home.Instance, archive: Archive | None, close: Close | None
+) -> Entry | None:
     lock_file = paths.runs / f"{instance.run_id}.lock"
     record_file = paths.runs / f"{instance.run_id}.json"
     ensure_private_dir(paths.runs)
     held = lock.try_acquire(lock_file)
     if held is None:
-        return Entry(instance.run_id, "spared", "another sweep has it")
+        return Entry(instance.run_id, "spared", TAKEN)
     try:
         ended = end_members(instance.run_id, _GRACE)
         current = _record_or_none(record_file)
         if archive is not None and current is not None and current.state not in record.FINAL:
             archive(instance, current)
         home.wipe(instance, paths.trash)
+        kept = None
         if current is not None and current.state not in record.FINAL:
-            note = "its supervisor died; swept"
+            kept = close(current) if close is not None else None
+            note = f"its supervisor died; swept{f'; {kept}' if kept else ''}"
             record.save(record_file, current.moved("crashed", ended=time.time(), note=note))
     except BaseException:
         held.abandon()
         raise
     held.release()
     agents = f", {ended} orphaned processes ended" if ended else ""
-    return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}")
+    more = f"; {kept}" if kept else ""
+    return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}{more}")
 
 
 def _strays(directories: Iterable[Path], youngest: float) -> list[Path]:

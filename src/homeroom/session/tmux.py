@@ -75,8 +75,9 @@ class Tmux:
             create_private(log, b"")
         except OSError as error:
             raise explain(error, log, "write") from error
-        start = ("new-session", "-d", *_SIZE, "-s", run_id, "-c", str(directory), shlex.join(argv))
-        self._run(*start)
+        # Several words are executed as they are, a single one by the user's shell.
+        start = ("new-session", "-d", *_SIZE, "-s", run_id, "-c", str(directory), "--")
+        self._run(*start, *(_word(word) for word in argv))
         # Not the user's terminal: the shell that tmux starts for this only appends.
         self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
 
@@ -91,7 +92,10 @@ class Tmux:
             StateError: There is no such session.
         """
         self._require(run_id)
-        self._run("send-keys", "-t", f"={run_id}:", "-l", "--", text)
+        buffer = f"homeroom-{os.urandom(6).hex()}"
+        # On its standard input: a command line can be seen, is limited, and ends at a ";".
+        self._run("load-buffer", "-b", buffer, "-", said=text)
+        self._run("paste-buffer", "-d", "-p", "-r", "-b", buffer, "-t", f"={run_id}:")
         self._run("send-keys", "-t", f"={run_id}:", "Enter")
 
     def send_keys(self, run_id: str, *keys: str) -> None:
@@ -119,13 +123,13 @@ class Tmux:
                 "only runs that were started with --detach can be attached to",
             )
 
-    def _run(self, *words: str) -> None:
-        done = self._call(*words)
+    def _run(self, *words: str, said: str = "") -> None:
+        done = self._call(*words, said=said)
         if done.returncode != 0:
             said = done.stderr.strip() or f"status {done.returncode}"
             raise ToolError(f"tmux {words[0]} failed: {said}", "homeroom check --only system")
 
-    def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def _call(self, *words: str, said: str = "") -> "subprocess.CompletedProcess[str]":
         # The server keeps the environment that it is started with: only what it needs.
         environ = {
             name: self._environ[name]
@@ -137,8 +141,13 @@ class Tmux:
             check=False,
             capture_output=True,
             text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
+            errors="surrogateescape",
+            input=said,
             env={**environ, "TERM": self._environ.get("TERM", "xterm-256color")},
             timeout=_TIME_LIMIT,
         )
+
+
+def _word(word: str) -> str:
+    """Quote a word for tmux, to which a last ";" is the end of its command."""
+    return f"{word[:-1]}\\;" if word.endswith(";") else word

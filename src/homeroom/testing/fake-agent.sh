@@ -4,6 +4,7 @@
 # usage: fake-agent.sh              a prompt, after a question if the directory is not trusted
 #        fake-agent.sh -p PROMPT    one answer
 #        fake-agent.sh status       whether it is logged in, by its exit status
+#        fake-agent.sh --resume TALK ...  the same, as a part of an earlier talk
 #
 # A prompt "make NAME" makes that file in the working directory.
 store=${FAKE_AGENT_HOME:-$HOME/.fake-agent}
@@ -17,13 +18,19 @@ answer() {
     talks=$store/talks$here
     mkdir -p "$talks"
     printf '{"who": "user", "text": "%s"}\n{"who": "assistant", "text": "%s"}\n' \
-        "$1" "$said" >>"$talks/${FAKE_AGENT_SESSION:-1}.jsonl"
+        "$1" "$said" >>"$talks/$talk.jsonl"
     printf '%s\n' "$said"
 }
 
+talk=1
+if [ "${1-}" = --resume ]; then
+    talk=$2
+    shift 2
+fi
+
 case ${1-} in
 status)
-    if [ -n "${FAKE_AGENT_KEY-}" ] || grep -q '"access": "[^"]' "$store/login.json" 2>/dev/null; then
+    if [ -n "${FAKE_AGENT_KEY-}" ] || grep -q '"access_token": "[^"]' "$store/login.json" 2>/dev/null; then
         echo "logged in, in $store"
         exit 0
     fi

@@ -91,10 +91,10 @@ class FakeProvider:
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]
     ) -> tuple[SeedFile, Sequence[str]]:
-        """Carry the file over."""
-        del room
-        content = common.read_transcript_file(transcript)
-        return SeedFile(f"{_STORE}/talks/{transcript.name}", content=content), arguments
+        """Put the talk where the workspace's are."""
+        path = f"{_TALKS}{room.workspace.directory}/{transcript.name}"
+        seed = SeedFile(path, content=common.read_transcript_file(transcript))
+        return seed, ("--resume", transcript.stem, *arguments)
 
     def needs(self, room: Room) -> Needs:
         """Reach the API of a vendor that does not exist."""

@@ -51,10 +51,17 @@ def with_tools(root: Path, base: Toolchain, others: Mapping[str, Tool]) -> Path:
         The root, for ``HOMEROOM_TOOLCHAIN``.
     """
     kept = {name: tool for name, tool in base.tools.items() if name not in others}
-    tops = {tool.path.relative_to(base.root).parts[0] for tool in kept.values()}
-    for top in tops:
+    replaced = {str(tool.path) for name, tool in base.tools.items() if name in others}
+    for top in {tool.path.relative_to(base.root).parts[0] for tool in kept.values()}:
         shutil.copytree(
-            base.root / top, root / top, symlinks=True, copy_function=_link, dirs_exist_ok=True
+            base.root / top,
+            root / top,
+            symlinks=True,
+            ignore=lambda parent, names: {
+                name for name in names if os.path.join(parent, name) in replaced
+            },
+            copy_function=_link,
+            dirs_exist_ok=True,
         )
     moved = {
         name: Tool(name, tool.version, root / tool.path.relative_to(base.root), tool.hash)

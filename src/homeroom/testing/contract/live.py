@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -57,6 +56,14 @@ class LiveProviderContract(ABC):
     @abstractmethod
     def make(self, name: str) -> tuple[str, Mapping[str, object]]:
         """Give the call of a tool, name and arguments, that makes a file in the workspace."""
+
+    def workspaces(self, toolchain: Toolchain) -> Sequence[str]:
+        """Name workspaces that the CLI keeps transcripts of; ``linked`` is a symlink.
+
+        A CLI that cannot keep one of these names its own.
+        """
+        del toolchain
+        return ("v1.2/größe 日本 🙂", "long-" * 45, "linked")
 
     # --- in the sandbox -------------------------------------------------------------------
 
@@ -132,9 +139,8 @@ class LiveProviderContract(ABC):
         """In a workspace with any name: long, dotted, not ASCII, reached by a symlink."""
         (real := tmp_path / "real").mkdir()
         (tmp_path / "linked").symlink_to(real)
-        names = ("v1.2/größe 日本 🙂", "long-" * 45, "linked")
         with self._server(toolchain) as server:
-            for number, name in enumerate(names):
+            for number, name in enumerate(self.workspaces(toolchain)):
                 work = tmp_path / name
                 work.mkdir(parents=True, exist_ok=True)
                 room = self._room(tmp_path / f"home-{number}", work, toolchain, server)
@@ -179,10 +185,10 @@ class LiveProviderContract(ABC):
             apply(new.home, seed)
             second = self._run_unconfined(new, {}, *arguments)
             assert (second.returncode, second.stdout.strip()) == (0, ANSWER), second.stderr
-            told = [json.dumps(entry["body"]) for entry in server.journal()]
+        told = [self._said(path) for path in self.provider().transcripts(new.home)]
         assert any(
-            "the first question" in body and "the second question" in body for body in told
-        ), "the model was not told how the conversation began"
+            "the first question" in said and "the second question" in said for said in told
+        ), "the CLI began a conversation of its own"
 
     # --- how ------------------------------------------------------------------------------
 
@@ -250,6 +256,9 @@ class LiveProviderContract(ABC):
         }
         argv = adapter.command(room, arguments)
         return _run(argv, env, room.workspace.directory)
+
+    def _said(self, path: Path) -> str:
+        return "\n".join(message.text for message in self._read(path))
 
     def _read(self, path: Path) -> list[Message]:
         with path.open("rb") as lines:

@@ -1,0 +1,151 @@
+"""Everything that a cell needs, made once: the engine, the base, and each image when asked for."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homeroom import paths
+from homeroom.files import explain
+from homeroom.toolchain import store
+
+from matrix import engine, image, package, sbom
+from matrix.catalogue import User
+from matrix.context import Context
+from matrix.engine import Engine
+from matrix.grid import Cell
+from matrix.package import Packages
+
+if TYPE_CHECKING:
+    import docker
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How cells are run.
+
+    Attributes:
+        output: Where logs and bills of materials go.
+        packages: Packed packages of the user's own, which win over published ones.
+        base: A base image of the user's own.
+        jobs: How many cells run at once.
+        limit: How long one may take, in seconds.
+        use_cache: Whether images and layers that are there are taken.
+    """
+
+    output: Path
+    packages: tuple[Path, ...] = ()
+    base: str | None = None
+    jobs: int = 1
+    limit: float = 180.0
+    use_cache: bool = True
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What runs cells; made by ``rig``.
+
+    Attributes:
+        client: The container engine.
+        packages: Where srt comes from.
+        context: What images are made of.
+        base: The base image's id.
+        runner: Runs a cell in an image.
+        pool: Where cells run beside each other.
+        wish: How.
+        tell: Says a line about long work.
+    """
+
+    client: "docker.DockerClient"
+    packages: Packages
+    context: Context
+    base: str
+    runner: Engine
+    pool: ThreadPoolExecutor
+    wish: Wish
+    tell: Callable[[str], None]
+
+    def run(self, versions: list[str], users: list[User]) -> list[Cell]:
+        """Run a cell for each version and user, while the next image is built.
+
+        Args:
+            versions: Of srt.
+            users: As whom.
+
+        Returns:
+            The cells, in the order in which they ended.
+
+        Raises:
+            HomeroomError: A version does not exist, or its image could not be made.
+        """
+        keys = {version: self.context.key(self.base, version) for version in versions}
+        made = {version: self._find(key) for version, key in keys.items()}
+        self.packages.require([version for version, found in made.items() if found is None])
+        jobs = []
+        for version, found in made.items():
+            identity = found or self._build(version)
+            jobs += [self.pool.submit(self.runner.run, identity, version, user) for user in users]
+        cells = []
+        for job in as_completed(jobs):
+            cell = job.result()
+            cells.append(cell)
+            how = f"did not run: {cell.error}" if cell.error else f"{cell.seconds:.1f} s"
+            self.tell(f"{len(cells)} of {len(jobs)}: srt {cell.version} as {cell.user}, {how}")
+            self._write_bill(cell)
+        return cells
+
+    def _find(self, key: str) -> str | None:
+        return image.find(self.client, key) if self.wish.use_cache else None
+
+    def _build(self, version: str) -> str:
+        self.tell(f"building the image of srt {version}")
+        return image.build(
+            self.client, self.base, self.context, version, use_cache=self.wish.use_cache
+        )
+
+    def _write_bill(self, cell: Cell) -> None:
+        if cell.packages:
+            path = self.wish.output / f"{cell.version}.cdx.json"
+            path.write_text(sbom.document(cell.version, cell.packages), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def rig(wish: Wish) -> Iterator[Rig]:
+    """Make everything, and leave no container and no file of it behind.
+
+    Args:
+        wish: How cells are run.
+
+    Raises:
+        HomeroomError: There is no engine, no toolchain, no base, or a package is none.
+    """
+    client = engine.connect()
+    if left := engine.remove_leftovers(client):
+        tell(f"removed {left} containers of a matrix that was killed")
+    toolchain = store.require(paths.locate(os.environ), os.environ)
+    local = {package.version_of(path): path for path in wish.packages}
+    packages = Packages(toolchain, local)
+    base = image.ensure_base(client, wish.base, tell)
+    try:
+        wish.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explain(error, wish.output, "make") from error
+    runner = Engine(client, limit=wish.limit, logs=wish.output)
+    with (
+        tempfile.TemporaryDirectory(prefix="homeroom-matrix-") as name,
+        # Left in this order: first the containers go, then the threads that wait for them.
+        ThreadPoolExecutor(wish.jobs) as pool,
+        runner.session(),
+    ):
+        context = Context(packages, Path(name), tell)
+        yield Rig(client, packages, context, base, runner, pool, wish, tell)
+
+
+def tell(line: str) -> None:
+    """Say a line about long work, on standard error."""
+    print(f"matrix: {line}", file=sys.stderr, flush=True)
