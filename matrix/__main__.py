@@ -8,7 +8,6 @@ from pathlib import Path
 
 from homeroom.files import explain
 from homeroom.sandbox.capabilities import parse
-
 from matrix import catalogue, engine, grid, image, options, report
 from matrix.catalogue import Catalogue
 from matrix.context import ROOT

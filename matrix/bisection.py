@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from homeroom.errors import ToolError, UsageError
 from homeroom.sandbox.capabilities import parse
-
 from matrix import options
 from matrix.catalogue import User
 from matrix.grid import COLUMNS, Cell
@@ -100,8 +99,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("behaviour", choices=[column.name for column in COLUMNS], metavar="BEHAVIOUR",
-                        help="its name, as in matrix.json")  # fmt: skip
+    parser.add_argument(
+        "behaviour",
+        choices=[column.name for column in COLUMNS],
+        metavar="BEHAVIOUR",
+        help="its name, as in matrix.json",
+    )
     parser.add_argument("--good", metavar="VERSION", help=f"one end (default: {_OLDEST})")
     parser.add_argument(
         "--bad", metavar="VERSION", help="the other (default: your package's, or the newest)"

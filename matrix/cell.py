@@ -229,9 +229,16 @@ def _control(bench: Bench, work: Path) -> str:
         at = command.argv.index("--")
         argv = [*command.argv[:at], "--control-fd", str(reads), "--", "/bin/echo", "ran"]
         child = subprocess.Popen(
-            argv, env=dict(command.environment), cwd=command.directory, pass_fds=(reads,), text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            argv,
+            env=dict(command.environment),
+            cwd=command.directory,
+            pass_fds=(reads,),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         os.close(reads)
         os.close(writes)
         try:

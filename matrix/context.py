@@ -13,7 +13,6 @@ from pathlib import Path
 from homeroom.errors import StorageError, TryAgainError
 from homeroom.files import explain
 from homeroom.toolchain import child
-
 from matrix.package import Packages
 
 ROOT = Path(__file__).parents[1]

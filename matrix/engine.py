@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeroom.errors import ToolError
-
 from matrix import owner
 from matrix.catalogue import User
 from matrix.grid import Cell
@@ -48,7 +47,8 @@ def connect() -> "docker.DockerClient":
     ours = (os.uname().sysname.lower(), os.uname().machine)
     if theirs != ours:
         raise ToolError(
-            f"the engine runs {'/'.join(theirs)}, and the pinned tools here are for {'/'.join(ours)}",
+            f"the engine runs {'/'.join(theirs)}, and the pinned tools here are for"
+            f" {'/'.join(ours)}",
             "run the matrix on a machine of the engine's own kind",
         )
     return client

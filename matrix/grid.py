@@ -6,7 +6,6 @@ from typing import Literal
 
 from homeroom.sandbox.behaviours import BEHAVIOURS, Behaviour
 from homeroom.sandbox.capabilities import FLOOR, parse
-
 from matrix.catalogue import Catalogue, User
 from matrix.inventory import Package
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from homeroom import __version__
 from homeroom.errors import HomeroomError, StorageError, ToolError, UsageError
 from homeroom.toolchain import child
-
 from matrix.context import ROOT, Context
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from homeroom.errors import HomeroomError
 from homeroom.toolchain.interrupt import Interrupted, interruptible
-
 from matrix.catalogue import User
 from matrix.rig import Wish
 

@@ -10,7 +10,10 @@ from xml.etree import ElementTree as ET
 from matrix.grid import COLUMNS, Row, Square
 
 _MARKS = {"same": "·", "known": "○", "new": "✗", "unexplained": "!", "not-run": "?"}
-_MEANING = "· as it must be   ○ known to differ   ✗ NEW difference   ! said to differ, and does not   ? not run"
+_MEANING = (
+    "· as it must be   ○ known to differ   ✗ NEW difference"
+    "   ! said to differ, and does not   ? not run"
+)
 
 
 def text(rows: Sequence[Row]) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from homeroom import paths
 from homeroom.files import explain
 from homeroom.toolchain import store
-
 from matrix import engine, image, package, sbom
 from matrix.catalogue import User
 from matrix.context import Context

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from homeroom import __version__
-
 from matrix.inventory import Package
 
 # RFC 4122: the same content gives the same serial number, so that a document is reproducible.

@@ -150,8 +150,7 @@ def test_the_first_start_is_at_the_prompt_and_nothing_stays(
         (workspace := tmp_path / "plain").mkdir()
     argv = homeroom_argv("start", "codex", "--demo-server", journal.url)
     terminal.start(argv, env=ready_home.env, cwd=workspace)
-    terminal.wait_for("Ask Codex to do anything")
-    assert Codex().is_at_prompt(terminal.screen())
+    wait_until(lambda: Codex().is_at_prompt(terminal.screen()))
     ask(terminal, "make the file")
     terminal.wait_for(f"• {ANSWER}")
     assert (workspace / "made-inside").read_text() == "made\n"
@@ -182,7 +181,7 @@ def test_login_status_tells_what_the_room_holds(codex: Codexes) -> None:
     assert (out.returncode, "Not logged in" in out.stderr) == (1, True)
     codex.write({".codex/auth.json": json.dumps({"OPENAI_API_KEY": "sk-proj-" + "k" * 30})})
     key = codex.plain("login", "status")
-    assert (key.returncode, "API key configured" in key.stderr) == (0, True)
+    assert (key.returncode, "API key" in key.stderr) == (0, True)
     codex.write({".codex/auth.json": json.dumps(grant("kit-renewal"))})
     granted = codex.plain("login", "status")
     assert (granted.returncode, "Logged in using ChatGPT" in granted.stderr) == (0, True)
@@ -198,8 +197,10 @@ def test_a_grant_is_in_the_room_without_what_renews_it(
     # By its own way out the CLI waits for the vendor, for whom nobody answers here.
     (config := ready_home.root / "config" / "config.toml").parent.mkdir(parents=True)
     config.write_text("[run]\nstop_grace = 0.2\n")
-    terminal.start(homeroom_argv("start", "codex"), env=ready_home.env, cwd=workspace)
-    terminal.wait_for("Ask Codex to do anything")
+    # An account's own choice of model may bring a question that no seed has answered.
+    argv = homeroom_argv("start", "codex", "--", "-m", "gpt-5.5")
+    terminal.start(argv, env=ready_home.env, cwd=workspace)
+    wait_until(lambda: Codex().is_at_prompt(terminal.screen()))
     (home,) = (ready_home.root / "state" / "instances").glob("run_*/home")
     room = home / ".codex"
     assert stat.S_IMODE(room.stat().st_mode) == 0o700

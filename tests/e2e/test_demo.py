@@ -58,7 +58,7 @@ def test_a_program_that_outlives_its_parent_is_noticed(tmp_path: Path) -> None:
     """Else the test above could not fail."""
     survivors = tmp_path / "survivors"
     hidden = "setsid sleep 61 >/dev/null 2>&1 & exit 5"
-    command = [sys.executable, subreaper.__file__, survivors, "sh", "-c", hidden]
+    command = [sys.executable, str(subreaper.__file__), str(survivors), "sh", "-c", hidden]
     assert subprocess.run(command, timeout=30, check=False).returncode == 5
     assert survivors.read_text() == "sleep 61\n"
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from homeroom.provider.claude import Claude
 from homeroom.toolchain.store import Toolchain
-from tests.e2e.runner import Runner
-from tests.e2e.session import ANSWER, PROMPT
+from tests.e2e.runner import Runner, wait_until
+from tests.e2e.session import ANSWER
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.runs import Journal, assert_nothing_left
 from tests.support.terminal import Terminal
@@ -36,7 +37,7 @@ FILES = {
     ".claude/CLAUDE.md": "Be brief, by instruction.\n",
 }
 # Else the model server cuts off what it remembers of a request.
-FEW = ("--tools", "Agent,Bash,Skill")
+FEW = ("--tools", "Agent,Task,Bash,Skill")
 EVERYTHING = ("settings", "commands", "agents", "skills", "instructions", "mcp")
 
 
@@ -84,6 +85,10 @@ class Preferences:
         done = self.runner.start(self.journal, "-p", prompt, *FEW, options=options)
         assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
         return json.dumps([entry["body"] for entry in self.journal.requests()])
+
+    def model(self) -> str:
+        """Name the model that the last request was for."""
+        return str(self.journal.requests()[-1]["body"]["model"])
 
     def server_states(self, *options: str) -> dict[str, str]:
         """Ask the agent which servers it has, and whether it may and can use them."""
@@ -191,7 +196,7 @@ def test_the_agent_signs_commits_unless_the_configuration_says_no(
 def start_at_prompt(preferences: Preferences, terminal: Terminal, *arguments: str) -> None:
     argv = homeroom_argv("start", "--demo-server", preferences.journal.url, "--", *arguments)
     terminal.start(argv, env=preferences.runner.home.env, cwd=preferences.work)
-    terminal.wait_for(PROMPT)
+    wait_until(lambda: Claude().is_at_prompt(terminal.screen()))
 
 
 def in_room(preferences: Preferences, name: str) -> str:

@@ -111,9 +111,11 @@ class Qwen:
 
     def signature(self, home: Path) -> str | None:
         del home
+        return None
 
     def collect(self, home: Path) -> Credential | None:
         del home
+        return None
 
     def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
         del environ, user_home, renewed
@@ -160,6 +162,7 @@ class Qwen:
 
     def deep_link(self, home: Path) -> DeepLink | None:
         del home
+        return None
 
 
 def _master(environ: Mapping[str, str], user_home: Path) -> Path:

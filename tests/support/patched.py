@@ -169,7 +169,8 @@ def arrange_sabotage(name: str) -> None:
 def event(name: str) -> Happen:
     def happen() -> None:
         # Whoever goes through all moments must know when there are no more.
-        print(HAPPENED, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{HAPPENED}\n")
+        sys.stderr.flush()
         if name.startswith("SIG"):
             os.kill(os.getpid(), getattr(signal, name))
         else:

@@ -50,12 +50,13 @@ case $OSTYPE in
 linux*)
     [ -r /proc/net/dev ] || refuse "its network devices cannot be seen"
     while IFS= read -r hr_line; do
-        case $hr_line in
-        *'|'* | *' lo:'* | 'lo:'*) ;;
+        case $hr_line in *'|'*) continue ;; esac # the head
+        hr_device=${hr_line%%:*}
+        case ${hr_device##* } in
+        lo) ;;
         # Kernels with these modules put a dead end of each into every new namespace.
-        *tunl0:* | *sit0:* | *gre0:* | *gretap0:* | *erspan0:* | *ip_vti0:*) ;;
-        *ip6_vti0:* | *ip6tnl0:* | *ip6gre0:*) ;;
-        *) refuse "it has a network device:${hr_line%%:*}" ;;
+        tunl0 | sit0 | gre0 | gretap0 | erspan0 | ip_vti0 | ip6_vti0 | ip6tnl0 | ip6gre0) ;;
+        *) refuse "it has a network device: ${hr_device##* }" ;;
         esac
     done </proc/net/dev
     ;;

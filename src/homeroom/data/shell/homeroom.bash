@@ -7,7 +7,7 @@
 
 _shtab_homeroom_subparsers=(setup login logout start dry-run list attach send interrupt logs stop transcript commands open check sweep prune completion)
 
-_shtab_homeroom_setup_option_strings=(-h --help --json --verify --upgrade-pins --pin)
+_shtab_homeroom_setup_option_strings=(-h --help --json --verify --boot-sweep --no-boot-sweep --upgrade-pins --pin)
 _shtab_homeroom_login_option_strings=(-h --help --profile --json --api-key --token --adopt --status --offline)
 _shtab_homeroom_logout_option_strings=(-h --help --profile --json)
 _shtab_homeroom_start_option_strings=(-h --help -C --directory --demo --demo-server --profile --api-key-env --no-credentials --env --resume --worktree --discard --seed --dry-run --json --detach --name --afk --timeout --max-idle)
@@ -44,6 +44,8 @@ _shtab_homeroom_setup__h_nargs=0
 _shtab_homeroom_setup___help_nargs=0
 _shtab_homeroom_setup___json_nargs=0
 _shtab_homeroom_setup___verify_nargs=0
+_shtab_homeroom_setup___boot_sweep_nargs=0
+_shtab_homeroom_setup___no_boot_sweep_nargs=0
 _shtab_homeroom_setup___upgrade_pins_nargs='?'
 _shtab_homeroom_login__h_nargs=0
 _shtab_homeroom_login___help_nargs=0

@@ -62,6 +62,7 @@ complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -
 complete -c homeroom -n '_shtab_homeroom_using setup' -s h -l help -d 'show this help message and exit'
 complete -c homeroom -n '_shtab_homeroom_using setup' -l json -d 'print one JSON document on stdout when done'
 complete -c homeroom -n '_shtab_homeroom_using setup' -l verify -d 'hash every installed tool again; one that has changed is installed anew'
+complete -c homeroom -n '_shtab_homeroom_using setup' -l boot-sweep -l no-boot-sweep -d 'remove the rooms of dead runs after each boot of this machine as well (a systemd user timer or a launchd agent); --no-boot-sweep takes that back; nothing is installed'
 complete -c homeroom -n '_shtab_homeroom_using setup' -l upgrade-pins -xka "(__fish_complete_directories)" -d 'rewrite the pins from the registries, in DIR or in the source tree'
 complete -c homeroom -n '_shtab_homeroom_using setup' -l pin -x -d 'with --upgrade-pins: take this version instead of the latest (repeatable)'
 complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a login -d 'Log in to an agent'"'"'s provider, into homeroom'"'"'s own vault. The agent'"'"'s own login on this'

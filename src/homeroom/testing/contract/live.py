@@ -210,7 +210,8 @@ class LiveProviderContract(ABC):
     ) -> tuple[list[str], dict[str, str], Path]:
         adapter = type(self.provider())
         reference = f"{adapter.__module__}:{adapter.__qualname__}"
-        start = ("start", adapter.name, "--demo-server", server.url, "--", *arguments)
+        name = self.provider().name
+        start = ("start", name, "--demo-server", server.url, "--", *arguments)
         work = root / "user" / "work"
         work.mkdir(parents=True, exist_ok=True)
         env = {

@@ -4,83 +4,32 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from homeroom import home
 from homeroom.errors import StateError, StorageError
-from homeroom.home import Instance, instance_of, materialize, new_run_id
-from homeroom.paths import Paths, locate
+from homeroom.home import Instance, new_run_id
+from homeroom.paths import Paths
 from homeroom.process import RUN_VARIABLE
-from homeroom.run import lock, record
-from homeroom.run.lock import RunLock
+from homeroom.run import record
 from homeroom.run.record import Record
-from homeroom.run.sweep import THROTTLE, YOUNGEST, is_due, sweep
+from homeroom.run.sweep import THROTTLE, is_due, sweep
 from tests.core.kinds import dig
-from tests.support.tree import remove_tree, snapshot
-
-OLD = YOUNGEST + 60
-
-
-def lock_file(paths: Paths, run_id: str) -> Path:
-    return paths.runs / f"{run_id}.lock"
-
-
-def record_file(paths: Paths, run_id: str) -> Path:
-    return paths.runs / f"{run_id}.json"
-
-
-def shift(paths: Paths, run_id: str, seconds: float) -> None:
-    """Make a run's files as old as if so much time had passed (or the clock been set back)."""
-    instance = instance_of(paths, run_id)
-    for path in (lock_file(paths, run_id), record_file(paths, run_id), instance.root):
-        if os.path.lexists(path):
-            at = os.lstat(path).st_mtime - seconds
-            os.utime(path, (at, at), follow_symlinks=False)
-
-
-def begin(paths: Paths, run_id: str | None = None) -> tuple[Instance, RunLock]:
-    """Do what a launch does first: lock, record, room."""
-    instance = instance_of(paths, run_id or new_run_id())
-    for directory in (paths.state, paths.runs):
-        directory.mkdir(parents=True, mode=0o700, exist_ok=True)
-    taken = lock.try_acquire(lock_file(paths, instance.run_id))
-    assert taken is not None
-    allocated = Record(
-        run_id=instance.run_id,
-        provider="agent",
-        workspace="/some/where",
-        state="allocated",
-        created=time.time(),
-        supervisor=os.getpid(),
-    )
-    record.save(record_file(paths, instance.run_id), allocated)
-    materialize(instance)
-    return instance, taken
-
-
-def crashed(paths: Paths, age: float = OLD) -> Instance:
-    """Leave what a killed supervisor leaves, some time ago."""
-    instance, taken = begin(paths)
-    taken.abandon()
-    shift(paths, instance.run_id, age)
-    return instance
-
-
-def state_of(paths: Paths, run_id: str) -> str:
-    return record.read(record_file(paths, run_id)).state
-
-
-def verdicts(paths: Paths, **options: Any) -> dict[str, str]:
-    return {entry.name: entry.verdict for entry in sweep(paths, **options).entries}
+from tests.core.sweep.scene import (
+    FOREIGN,
+    OLD,
+    begin,
+    crashed,
+    lock_file,
+    record_file,
+    shift,
+    state_of,
+    verdicts,
+)
+from tests.support.tree import snapshot
 
 
 def test_with_nothing_there_nothing_is_made(paths: Paths) -> None:
@@ -136,7 +85,7 @@ def test_a_run_of_another_process_lives_until_that_is_killed(paths: Paths) -> No
         [sys.executable, "-c", code, str(paths.state.parent)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parent.parent.parent,
+        cwd=Path(__file__).parents[3],
     )
     assert supervisor.stdout is not None
     try:
@@ -225,25 +174,6 @@ def test_a_run_that_died_before_its_room_was_made_is_closed(paths: Paths) -> Non
     home.wipe(instance, paths.trash)
     assert verdicts(paths) == {instance.run_id: "removed"}
     assert state_of(paths, instance.run_id) == "crashed"
-
-
-def _unmarked(path: Path, _outside: Path) -> None:
-    (path / "precious").mkdir(parents=True)
-
-
-def _of_another(path: Path, _outside: Path) -> None:
-    path.mkdir()
-    (path / home.MARK).write_text("run_" + "0" * 32 + "\n")
-
-
-FOREIGN: dict[str, Callable[[Path, Path], object]] = {
-    "a tree without a mark": _unmarked,
-    "a tree with another's mark": _of_another,
-    "a file": lambda path, _: path.write_bytes(b"mine"),
-    "a symlink to a tree": lambda path, outside: path.symlink_to(outside),
-    "a dangling symlink": lambda path, _: path.symlink_to("nowhere"),
-    "a FIFO": lambda path, _: os.mkfifo(path),
-}
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
@@ -343,134 +273,3 @@ def test_a_sweep_of_its_own_is_due_once_a_minute(paths: Paths) -> None:
     assert not is_due(paths)
     os.utime(stamp, (time.time() + 1000, time.time() + 1000))
     assert is_due(paths), "the clock was set back"
-
-
-class Sweeping(RuleBasedStateMachine):
-    """Runs that start, end and crash, time that passes, strangers: and sweeps among them."""
-
-    runs: Bundle[str] = Bundle("runs")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.base = Path(tempfile.mkdtemp(prefix="hr-sweep-", dir=os.path.realpath("/tmp")))
-        self.paths = locate({"HOMEROOM_HOME": str(self.base / "r")})
-        self.outside = self.base / "outside"
-        self.live: dict[str, RunLock] = {}
-        self.rooms: dict[str, Any] = {}
-        self.dead: dict[str, float] = {}
-        self.foreign: dict[Path, Any] = {}
-
-    @initialize()
-    def prepare(self) -> None:
-        (self.outside / "precious").mkdir(parents=True)
-        for directory in (self.paths.instances, self.paths.runs):
-            directory.mkdir(parents=True, mode=0o700)
-        self.before = snapshot(self.outside)
-
-    @rule(target=runs)
-    def start(self) -> str:
-        instance, taken = begin(self.paths)
-        self.live[instance.run_id] = taken
-        self.rooms[instance.run_id] = snapshot(instance.root)
-        return instance.run_id
-
-    @rule(run_id=consumes(runs))
-    def end(self, run_id: str) -> None:
-        if run_id in self.live:
-            instance = instance_of(self.paths, run_id)
-            home.wipe(instance, self.paths.trash)
-            path = record_file(self.paths, run_id)
-            record.save(path, record.read(path).moved("failed"))
-            self.live.pop(run_id).release()
-
-    @rule(run_id=runs, loses=st.sampled_from(["nothing", "record", "lock", "room", "home"]))
-    def crash(self, run_id: str, loses: str) -> None:
-        if run_id not in self.live:
-            return
-        instance = instance_of(self.paths, run_id)
-        self.live.pop(run_id).abandon()
-        if loses == "record":
-            record_file(self.paths, run_id).unlink()
-        elif loses == "lock":
-            lock_file(self.paths, run_id).unlink()
-        elif loses == "room":
-            home.wipe(instance, self.paths.trash)
-        elif loses == "home":
-            os.rename(instance.home, instance.root / "moved")
-        self.dead[run_id] = time.time()
-
-    @rule(seconds=st.sampled_from([30.0, OLD, -OLD]))
-    def time_passes(self, seconds: float) -> None:
-        for run_id in (*self.live, *self.dead):
-            shift(self.paths, run_id, seconds)
-            if run_id in self.live:
-                self.rooms[run_id] = snapshot(instance_of(self.paths, run_id).root)
-
-    @rule(kind=st.sampled_from(sorted(FOREIGN)), has_lock=st.booleans())
-    def stranger(self, kind: str, has_lock: bool) -> None:
-        run_id = new_run_id()
-        path = self.paths.instances / run_id
-        FOREIGN[kind](path, self.outside)
-        if has_lock:
-            lock_file(self.paths, run_id).touch()
-        shift(self.paths, run_id, OLD)
-        self.foreign[path] = snapshot(path)
-
-    @rule()
-    def sweep(self) -> None:
-        expected = {run_id: self.is_old(run_id) for run_id in self.dead}
-        sweep(self.paths)
-        for run_id, is_old in expected.items():
-            instance = instance_of(self.paths, run_id)
-            if is_old:
-                assert not os.path.lexists(instance.root)
-                assert not os.path.lexists(instance.temp)
-                assert not os.path.lexists(lock_file(self.paths, run_id))
-                if record_file(self.paths, run_id).exists():
-                    assert state_of(self.paths, run_id) == "crashed"
-                del self.dead[run_id]
-        assert sweep(self.paths).count("removed") == 0
-
-    def is_old(self, run_id: str) -> bool:
-        instance = instance_of(self.paths, run_id)
-        now = time.time()
-        times = [
-            os.lstat(path).st_mtime
-            for path in (
-                lock_file(self.paths, run_id),
-                record_file(self.paths, run_id),
-                instance.root,
-            )
-            if os.path.lexists(path)
-        ]
-        return all(at > now + 1 or now - at >= YOUNGEST for at in times)
-
-    @invariant()
-    def live_rooms_are_untouched(self) -> None:
-        for run_id in self.live:
-            instance = instance_of(self.paths, run_id)
-            assert snapshot(instance.root) == self.rooms[run_id]
-            assert instance.tmp.is_dir()
-            assert lock.is_held(lock_file(self.paths, run_id))
-            assert state_of(self.paths, run_id) == "allocated"
-
-    @invariant()
-    def young_rooms_are_there(self) -> None:
-        for run_id in self.dead:
-            present = [record_file(self.paths, run_id), lock_file(self.paths, run_id)]
-            assert any(os.path.lexists(path) for path in present)
-
-    @invariant()
-    def strangers_are_untouched(self) -> None:
-        assert {path: snapshot(path) for path in self.foreign} == self.foreign
-        if self.outside.exists():
-            assert snapshot(self.outside) == self.before
-
-    def teardown(self) -> None:
-        for taken in self.live.values():
-            taken.abandon()
-        remove_tree(self.base)
-
-
-TestSweeping = Sweeping.TestCase
-TestSweeping.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
