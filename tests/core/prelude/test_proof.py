@@ -76,7 +76,7 @@ def test_any_other_network_device_is_a_refusal(stage: Stage, name: str) -> None:
     device = LOOPBACK.replace("    lo:", f"{name:>6}:")
     for lines in ([LOOPBACK, device], [device, LOOPBACK], [device]):
         with_devices(stage, HEADER + "\n".join(lines) + "\n")
-        refused(stage.run(), f"it has a network device:{name:>6}")
+        refused(stage.run(), f"it has a network device: {name}")
 
 
 def test_devices_that_cannot_be_seen_are_a_refusal(stage: Stage) -> None:
