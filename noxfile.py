@@ -133,6 +133,26 @@ def nix(session: nox.Session) -> None:
     user.run("python", "-m", "pytest", "--timeout=600", *arguments, HOMEROOM_NIX=program)
 
 
+@nox.session(default=False)
+def matrix(session: nox.Session) -> None:
+    """Every behaviour of a room for each version of srt, in containers."""
+    _in_containers(session, "matrix")
+
+
+@nox.session(default=False)
+def bisect(session: nox.Session) -> None:
+    """The first version of srt that changed a behaviour: its name comes after ``--``."""
+    _in_containers(session, "matrix.bisection")
+
+
+def _in_containers(session: nox.Session, module: str) -> None:
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, "matrix"))
+    session.run(
+        *("python", "-m", module, *session.posargs),
+        env={"HOMEROOM_TOOLCHAIN": _toolchain(session)},
+    )
+
+
 def _git_files(*patterns: str) -> list[str]:
     # New files count before they are added, so that a check sees them when they are made.
     listed = subprocess.run(

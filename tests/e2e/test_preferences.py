@@ -109,15 +109,9 @@ def terminal() -> Iterator[Terminal]:
 
 def test_nothing_is_carried_by_default(preferences: Preferences) -> None:
     told = preferences.ask("hello")
-    for word in (
-        "newt-reviewer",
-        "by skill",
-        "by instruction",
-        "claude-haiku-4-5",
-        "feed_the_newt",
-        SECRET,
-    ):
+    for word in ("newt-reviewer", "by skill", "by instruction", SECRET):
         assert word not in told
+    assert "haiku" not in preferences.model()
     assert not (preferences.work / "hooked").exists()
 
 
@@ -205,8 +199,5 @@ def in_room(preferences: Preferences, name: str) -> str:
 
 
 def leave(preferences: Preferences, terminal: Terminal) -> None:
-    terminal.send("C-c")
-    terminal.wait_for("Press Ctrl-C again to exit")
-    terminal.send("C-c")
-    assert terminal.wait_exit() == 0
+    assert terminal.press_until_exit("C-c", "C-c") == 0
     assert_nothing_left(preferences.runner.home.root)

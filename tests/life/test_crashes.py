@@ -55,9 +55,18 @@ def victims(life: Life, run_id: str, who: str) -> list[psutil.Process]:
     below = supervisor.children(recursive=True)
     named = {"agent": "/claude", "srt": "/node", "bwrap": "bwrap"}
     word = named[who.rpartition(" ")[2]]
-    found = [one for one in below if one.cmdline() and word in one.cmdline()[0]]
-    assert found, [one.cmdline() for one in below]
+    lines = {one: _command_line(one) for one in below}
+    found = [one for one, line in lines.items() if line and word in line[0]]
+    assert found, list(lines.values())
     return [*([supervisor] if who == "supervisor and agent" else []), *found]
+
+
+def _command_line(one: psutil.Process) -> list[str]:
+    """Read a command line; a process that has just ended, as a proxy's child does, has none."""
+    try:
+        return one.cmdline()
+    except psutil.Error:
+        return []
 
 
 def assert_swept_clean(life: Life, spared: str) -> None:

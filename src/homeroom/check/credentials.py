@@ -31,7 +31,10 @@ def _chosen(name: str, around: Surroundings) -> Chosen:
 def _present(name: str, around: Surroundings) -> Finding:
     chosen = _chosen(name, around)
     if chosen.credential is None:
-        return warn(f"{chosen.source}: rooms start logged out", f"homeroom login {name}")
+        return warn(
+            f"no credential for {name} was found: its rooms start logged out",
+            f"homeroom login {name}",
+        )
     seen = f"{chosen.credential.kind} from {chosen.source}"
     return _lasting(seen, chosen.credential.expires_at, f"start {name} once outside homeroom")
 

@@ -103,6 +103,24 @@ class Terminal:
         """
         return self._wait(lambda: self._reported("status"), timeout, "still running")
 
+    def press_until_exit(self, *keys: str, timeout: float = 30) -> int:
+        """Press keys until the program has ended, and return its status.
+
+        A program that is still at work may take them for an interruption, so that they are
+        pressed again after a while.
+
+        Raises:
+            AssertionError: It did not end in time; the message holds the last screen.
+        """
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            for key in keys:
+                self.send(key)
+                time.sleep(0.2)
+            with suppress(AssertionError):
+                return self.wait_exit(3)
+        return self.wait_exit(0)
+
     def pid(self) -> int:
         """Return the process id of the program, which leads the foreground's group."""
         return self._wait(lambda: self._reported("pid"), 0, "no program")

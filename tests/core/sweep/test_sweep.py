@@ -76,7 +76,7 @@ def test_a_live_run_is_spared_however_old(paths: Paths) -> None:
 def test_a_run_of_another_process_lives_until_that_is_killed(paths: Paths) -> None:
     code = (
         "import sys, time\n"
-        "from tests.core.test_sweep import begin\n"
+        "from tests.core.sweep.scene import begin\n"
         "from homeroom.paths import locate\n"
         "print(begin(locate({'HOMEROOM_HOME': sys.argv[1]}))[0].run_id, flush=True)\n"
         "time.sleep(60)\n"

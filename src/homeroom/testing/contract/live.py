@@ -108,10 +108,7 @@ class LiveProviderContract(ABC):
             terminal.send("Enter")
             terminal.wait_for(ANSWER)
             _wait(lambda: adapter.is_at_prompt(terminal.screen()), terminal)
-            for key in self.leave:
-                terminal.send(key)
-                time.sleep(0.2)
-            assert terminal.wait_exit() == 0, terminal.screen()
+            assert terminal.press_until_exit(*self.leave) == 0, terminal.screen()
         _assert_nothing_left(tmp_path)
 
     # --- without it, so that only the adapter's pins keep the CLI in its home -----------------
