@@ -147,10 +147,8 @@ def bisect(session: nox.Session) -> None:
 
 def _in_containers(session: nox.Session, module: str) -> None:
     session.install(".", *nox.project.dependency_groups(PYPROJECT, "matrix"))
-    session.run(
-        *("python", "-m", module, *session.posargs),
-        env={"HOMEROOM_TOOLCHAIN": _toolchain(session)},
-    )
+    environ = {"HOMEROOM_TOOLCHAIN": _toolchain(session)}
+    session.run("python", "-m", module, *session.posargs, env=environ)
 
 
 def _git_files(*patterns: str) -> list[str]:
@@ -201,7 +199,11 @@ def _apt_install(session: nox.Session, *packages: str) -> None:
 
 def _homeroom_home(session: nox.Session) -> str:
     # Absolute, and not by the working directory, which a session may leave.
-    return str(Path(__file__).resolve().parent / session.cache_dir / "homeroom")
+    return _scratch(session, "homeroom")
+
+
+def _scratch(session: nox.Session, *parts: str) -> str:
+    return str(Path(__file__).resolve().parent.joinpath(session.cache_dir, *parts))
 
 
 def _toolchain(session: nox.Session) -> str:

@@ -192,10 +192,7 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
                 instance.settings,
                 *rules.telltales(facts.ground, decided),
             ),
-            unwritable=(
-                instance.runtime / "canary",
-                facts.toolchain.root / f".canary-{instance.run_id}",
-            ),
+            unwritable=_unwritable(facts, decided),
         ),
         command=sandbox.command(instance, mode),
         mode=mode,
@@ -237,6 +234,18 @@ def _arguments(facts: _Facts, room: Room) -> tuple[Sequence[str], tuple[SeedFile
         return request.arguments, ()
     seed, arguments = facts.adapter.resume(room, request.resume, request.arguments)
     return arguments, (seed,)
+
+
+def _unwritable(facts: _Facts, decided: Policy) -> tuple[Path, ...]:
+    """Name files that the run must not be able to make, where its user otherwise could."""
+    name = f".canary-{facts.instance.run_id}"
+    # A sandbox that lets everything be written may still hold the room's own parts shut.
+    everybodys = (Path(os.path.realpath(path)) / name for path in ("/tmp", "/var/tmp"))  # noqa: S108
+    return (
+        facts.instance.runtime / "canary",
+        facts.toolchain.root / name,
+        *(path for path in everybodys if not decided.is_writable(path)),
+    )
 
 
 def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:

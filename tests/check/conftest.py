@@ -18,7 +18,8 @@ from tests.conftest import REGISTRIES, PrivateHome
 AXE = Path(__file__).parent / "axe"
 
 
-@pytest.fixture(scope="session")
+# While it is there an event loop runs in this thread, which other modules want for theirs.
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """The system's Chromium, with a home of its own."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
@@ -36,7 +37,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+# While it is there an event loop runs in this thread, which other modules want for theirs.
+@pytest.fixture(scope="module")
 def axe(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> str:
     """axe-core's source, as pinned by hash, installed by the pinned Node.js's npm."""
     directory = tmp_path_factory.mktemp("axe")

@@ -1,9 +1,6 @@
 """The real Codex in its room: one-shot and at a terminal, with the user's files and without."""
 
-import base64
-import contextlib
 import json
-import os
 import signal
 import stat
 import subprocess
@@ -11,15 +8,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
-from homeroom.errors import StorageError
-from homeroom.files import read_regular
 from homeroom.provider.codex import Codex
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
+from tests.e2e.codex_store import everything_below, grant
 from tests.e2e.runner import Runner, wait_until
 from tests.e2e.session import ANSWER
 from tests.support.cli import homeroom_argv, run_homeroom
@@ -222,32 +217,6 @@ def test_a_grant_is_in_the_room_without_what_renews_it(
         assert run.wait(20) == 128 + signal.SIGTERM
     assert changes(before, snapshot(store)) == []
     assert_nothing_left(ready_home.root)
-
-
-def everything_below(home: Path) -> str:
-    """Read all files of a home in which the agent is at work."""
-    found = b""
-    for parent, _, names in os.walk(home):
-        for name in names:
-            # It has symlinks to itself there, of hundreds of megabytes each.
-            with contextlib.suppress(OSError, StorageError):
-                found += read_regular(Path(parent, name), 1 << 26)
-    return found.decode(errors="replace")
-
-
-def grant(renewal: str) -> dict[str, Any]:
-    header, claims = (
-        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
-        for part in ({"alg": "RS256"}, {"exp": 4102444800, "email": "me@example.invalid"})
-    )
-    token = f"{header}.{claims}.c2lnbmF0dXJl"
-    tokens = {"id_token": token, "access_token": token, "refresh_token": renewal}
-    return {
-        "auth_mode": "chatgpt",
-        "OPENAI_API_KEY": None,
-        "tokens": {**tokens, "account_id": "account-1"},
-        "last_refresh": "2026-11-30T00:00:00Z",
-    }
 
 
 def test_the_key_is_in_a_private_file(codex: Codexes) -> None:

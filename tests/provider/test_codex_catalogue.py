@@ -21,7 +21,7 @@ def catalogue(toolchain: Toolchain) -> dict[str, str | None]:
     ):
         start = content.find(b'"slug": "')
         found = MODEL.finditer(content[start : start + (1 << 24)])
-        return {one["slug"].decode(): one["to"] and one["to"].decode() for one in found}
+        return {one["slug"].decode(): one["to"].decode() if one["to"] else None for one in found}
 
 
 def test_every_offer_of_a_newer_model_is_answered(toolchain: Toolchain) -> None:

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,20 +13,21 @@ from homeroom.testing import LiveProviderContract, ProviderContract
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py"))
 
 
-def tested(contract: type) -> set[str]:
+def covered(contract: type) -> set[str]:
     """Name the agents for which a test module holds a class that keeps a contract."""
     found = set()
     for name in MODULES:
         module = importlib.import_module(f"{__package__}.{name}")
         for _, member in inspect.getmembers(module, inspect.isclass):
             if issubclass(member, contract) and member.__name__.startswith("Test"):
-                found.add(member().provider().name)
+                kit: Any = member()
+                found.add(kit.provider().name)
     return found
 
 
 @pytest.mark.parametrize("contract", [ProviderContract, LiveProviderContract])
 def test_every_agent_keeps_both_halves_of_the_contract(contract: type) -> None:
-    assert set(provider.names()) <= tested(contract)
+    assert set(provider.names()) <= covered(contract)
 
 
 @pytest.mark.parametrize("name", provider.names())

@@ -95,11 +95,12 @@ def _install(
         if native.is_file() and os.access(native, os.X_OK):
             return Tool(name, version, native, "")
     # There was none: a script for Node.js.
-    script = modules / pin.package / next(_programs(found))
     program = directory / name
-    node = base.tools[NODE].path
-    own_node = directory.parents[1] / node.relative_to(base.root)
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, (own_node, script)))} "$@"\n')
+    script = Path("node_modules", pin.package, next(_programs(found)))
+    node = Path("../..", base.tools[NODE].path.relative_to(base.root))
+    # By where it is itself: the toolchain may be moved, or be made into another one.
+    words = " ".join(f'"${{0%/*}}"/{shlex.quote(str(word))}' for word in (node, script))
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     program.chmod(0o755)
     return Tool(name, version, program, "")
 
