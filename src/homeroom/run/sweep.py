@@ -17,6 +17,8 @@ from homeroom.run import lock, record
 YOUNGEST = 300.0
 THROTTLE = 60.0
 _GRACE = 2.0
+# A write takes no longer than this: a younger file may be one that goes on at this moment.
+_UNFINISHED = 5.0
 # Why one sweep passes over what another one is at.
 TAKEN = "another sweep has it"
 
@@ -117,7 +119,7 @@ def sweep(
             report.entries.append(entry)
     if only:
         return report
-    for stray in _strays((paths.runs, paths.instances), youngest):
+    for stray in _strays((paths.runs, paths.instances), max(youngest, _UNFINISHED)):
         report.entries.append(_sweep_stray(stray, dry_run=dry_run))
     for directory in (paths.trash, paths.temp / "trash"):
         try:
