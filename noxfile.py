@@ -10,9 +10,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TypedDict
 
 import nox
+
+# nox does not look for modules beside this file.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from scripts import plain_user
 
 nox.needs_version = ">=2025.11.12"
 nox.options.default_venv_backend = "venv"
@@ -32,6 +35,8 @@ SYSTEM = {
     "socat": "socat",
     "tmux": "tmux",
 }
+# A container engine, and what makes its base image.
+ENGINE = {"dockerd": "docker.io", "mmdebstrap": "mmdebstrap"}
 PLAIN_USER = "homeroom-tests"
 # Debian's release with the oldest Nix that the flake is tried with.
 NIX_SUITE = "trixie"
@@ -52,7 +57,13 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check")
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": "src"})
-    session.run("shellcheck", *_git_files("*.sh", ".ci/run"))
+    session.run("shellcheck", *_git_files("*.sh", ".ci/run", "container/base"))
+    session.run("yamllint", "--strict", ".github", ".gitlab-ci.yml")
+    schema = ("check-jsonschema", "--builtin-schema")
+    workflows = _git_files(".github/workflows/*.yml")
+    session.run(*schema, "vendor.github-workflows", *workflows)
+    session.run(*schema, "vendor.gitlab-ci", "--data-transform", "gitlab-ci", ".gitlab-ci.yml")
+    session.run("zizmor", "--offline", "--quiet", ".github")
     session.run("codespell")
 
 
@@ -95,7 +106,7 @@ def demo(session: nox.Session) -> None:
     ):
         session.run(
             *("homeroom", "start", "--demo", "--", "-p", *(session.posargs or ["hello"])),
-            env={"HOMEROOM_HOME": _homeroom_home(session), "HOMEROOM_TOOLCHAIN": toolchain},
+            env={"HOMEROOM_HOME": _scratch(session, "homeroom"), "HOMEROOM_TOOLCHAIN": toolchain},
         )
 
 
@@ -120,6 +131,15 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def compat(session: nox.Session) -> None:
+    """Each agent's real program: as pinned, or ``-- --claude-version X``, ``--codex-version X``."""
+    _require_system_packages(session)
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
+    command = ("python", "scripts/compat.py", _scratch(session, "compat"), *session.posargs)
+    session.run(*command, env={"HOMEROOM_TOOLCHAIN": _toolchain(session)})
+
+
+@nox.session(default=False)
 def nix(session: nox.Session) -> None:
     """The flake, by a real Nix in a store of its own; nixpkgs is stood in for."""
     _require_system_packages(session)
@@ -136,19 +156,33 @@ def nix(session: nox.Session) -> None:
 @nox.session(default=False)
 def matrix(session: nox.Session) -> None:
     """Every behaviour of a room for each version of srt, in containers."""
-    _in_containers(session, "matrix")
+    _in_containers(session, "matrix", *session.posargs)
+
+
+@nox.session(default=False)
+def matrix_test(session: nox.Session) -> None:
+    """The matrix itself: what it must catch, and that it leaves nothing behind."""
+    arguments = ["-m", "docker", "tests/matrix", *session.posargs]
+    _in_containers(session, "pytest", *arguments, groups=("matrix", "test"))
 
 
 @nox.session(default=False)
 def bisect(session: nox.Session) -> None:
     """The first version of srt that changed a behaviour: its name comes after ``--``."""
-    _in_containers(session, "matrix.bisection")
+    _in_containers(session, "matrix.bisection", *session.posargs)
 
 
-def _in_containers(session: nox.Session, module: str) -> None:
-    session.install(".", *nox.project.dependency_groups(PYPROJECT, "matrix"))
+def _in_containers(
+    session: nox.Session, module: str, *arguments: str, groups: tuple[str, ...] = ("matrix",)
+) -> None:
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, *groups))
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        missing = [package for name, package in ENGINE.items() if not shutil.which(name)]
+        if missing:
+            _apt_install(session, *missing)
+    beside = ("python", "scripts/with_container_engine.py")
     environ = {"HOMEROOM_TOOLCHAIN": _toolchain(session)}
-    session.run("python", "-m", module, *session.posargs, env=environ)
+    session.run(*beside, "python", "-m", module, *arguments, env=environ)
 
 
 def _git_files(*patterns: str) -> list[str]:
@@ -174,8 +208,9 @@ def _run_suite(session: nox.Session) -> None:
 
 def _pytest(python: str, *arguments: str) -> list[str]:
     # Two workers, not one a core: each test may hold an agent, a sandbox and a server.
-    # The flake has a session of its own.
-    return [python, "-m", "pytest", "-n", "2", "--ignore=tests/nix", *arguments]
+    # The flake and the containers have sessions of their own.
+    chosen = ("--ignore=tests/nix", "-m", "not docker")
+    return [python, "-m", "pytest", "-n", "2", *chosen, *arguments]
 
 
 def _require_system_packages(session: nox.Session, *programs: str) -> None:
@@ -197,12 +232,8 @@ def _apt_install(session: nox.Session, *packages: str) -> None:
     session.run(*sudo, *quiet, *install, external=True)
 
 
-def _homeroom_home(session: nox.Session) -> str:
-    # Absolute, and not by the working directory, which a session may leave.
-    return _scratch(session, "homeroom")
-
-
 def _scratch(session: nox.Session, *parts: str) -> str:
+    # Absolute, and not by the working directory, which a session may leave.
     return str(Path(__file__).resolve().parent.joinpath(session.cache_dir, *parts))
 
 
@@ -210,7 +241,7 @@ def _toolchain(session: nox.Session) -> str:
     """Install the pinned tools, once for all sessions, and say where they are."""
     report = session.run(
         *("homeroom", "setup", "--json"),
-        env={"HOMEROOM_HOME": _homeroom_home(session)},
+        env={"HOMEROOM_HOME": _scratch(session, "homeroom")},
         silent=True,
         stderr=None,
     )
@@ -226,7 +257,7 @@ def _test_as_plain_user(session: nox.Session) -> None:
     report = user.run("homeroom", "setup", "--json", capture=True, HOMEROOM_HOME=homeroom_home)
     # What needs the registries was shown by root's pass a moment ago, and has no rights to
     # lack; everything that has, the agents in their rooms above all, runs again.
-    suite = _pytest("python", "-m", "not network", *session.posargs)
+    suite = _pytest("python", "-m", "not network and not docker", *session.posargs)
     user.run(*suite, HOMEROOM_TOOLCHAIN=str(json.loads(report)["root"]))
 
 
@@ -265,7 +296,7 @@ class _User:
             stdout=subprocess.PIPE if capture else None,
             text=True,
             check=False,
-            **_identity(self.account),
+            **plain_user.identity(self.account),
         )
         if done.returncode:
             who = self.account.pw_name
@@ -280,7 +311,7 @@ def _plain_user(session: nox.Session, purpose: str) -> _User:
     else:
         account = pwd.getpwuid(os.geteuid())
         user = _User(session, account, Path(session.create_tmp()).resolve(), purpose)
-    _copy_checkout(user.checkout, account)
+    plain_user.copy_checkout(_git_files(), user.checkout, account)
     # The copy is a repository too: some tests ask git which files are tracked.
     user.run("git", "init", "-q")
     user.run("git", "add", "--all")
@@ -296,19 +327,6 @@ def _plain_account(session: nox.Session) -> pwd.struct_passwd:
         return pwd.getpwnam(PLAIN_USER)
 
 
-class Identity(TypedDict, total=False):
-    user: int
-    group: int
-    extra_groups: list[int]
-    umask: int
-
-
-def _identity(account: pwd.struct_passwd) -> Identity:
-    if os.geteuid() != 0:
-        return Identity()
-    return Identity(user=account.pw_uid, group=account.pw_gid, extra_groups=[], umask=0o022)
-
-
 def _python_for(session: nox.Session, account: pwd.struct_passwd) -> str:
     """Find a Python for another user: ours may live in root's home, which is closed."""
 
@@ -316,7 +334,7 @@ def _python_for(session: nox.Session, account: pwd.struct_passwd) -> str:
         probe = "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"
         try:
             return not subprocess.run(
-                [python, "-c", probe], check=False, cwd="/", env={}, **_identity(account)
+                [python, "-c", probe], check=False, cwd="/", env={}, **plain_user.identity(account)
             ).returncode
         except OSError:
             return False
@@ -329,12 +347,3 @@ def _python_for(session: nox.Session, account: pwd.struct_passwd) -> str:
     if not works(system):
         session.error(f"{system} is older than 3.11, and no other Python is open to plain users")
     return system
-
-
-def _copy_checkout(target: Path, account: pwd.struct_passwd) -> None:
-    shutil.rmtree(target, ignore_errors=True)
-    for name in _git_files():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(name, target / name, follow_symlinks=False)
-    for path in (target, *target.rglob("*")):
-        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

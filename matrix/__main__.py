@@ -22,10 +22,34 @@ examples:
   nox -s matrix -- --srt 0.0.56,0.0.83     these
   nox -s matrix -- --package srt.tgz       a package of your own (npm pack makes one)
   nox -s matrix -- --new                   the newest one published
-  nox -s matrix -- --list-github           a job list for a CI server
+  python -m matrix --list-github           a job list for a CI server
   nox -s matrix -- --clean                 remove every image that a matrix made
 
 Exit status: 0 no new difference, 1 there is one (or a cell did not run)."""
+
+
+def _github_jobs(versions: Sequence[str]) -> object:
+    return {"include": [{"srt": version} for version in versions]}
+
+
+def _gitlab_jobs(versions: Sequence[str]) -> object:
+    """Make a pipeline: what GitLab runs is read from a file, and JSON is YAML."""
+    return {
+        f"srt {version}": {
+            "image": "python:3.11-bookworm",
+            "timeout": "20 minutes",
+            "script": [f"sh nox.sh -s matrix -- --srt {version} --user both --output results"],
+            "artifacts": {
+                "when": "always",
+                "paths": ["results"],
+                "reports": {"junit": "results/matrix.xml"},
+            },
+        }
+        for version in versions
+    }
+
+
+_JOBS = {"github": _github_jobs, "gitlab": _gitlab_jobs}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("--srt", metavar="VERSIONS", help="versions to try, parted by commas")
     which.add_argument("--ci", action="store_true", help="the versions that CI tries")
     which.add_argument("--new", action="store_true", help="the newest published version")
-    which.add_argument("--list-github", action="store_true", help="print a job list, do nothing")
+    for server in _JOBS:
+        words = f"print its jobs for {server.title()}, do nothing"
+        which.add_argument(
+            f"--list-{server}", dest="jobs_for", action="store_const", const=server, help=words
+        )
     which.add_argument("--clean", action="store_true", help="remove what matrices have made")
     options.add(parser)
     return parser
@@ -58,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(arguments: argparse.Namespace) -> int:
     known = catalogue.load(ROOT / "container" / "matrix.toml")
-    if arguments.list_github:
-        print(json.dumps({"include": [{"srt": version} for version in known.srt.versions]}))
+    if arguments.jobs_for:
+        print(json.dumps(_JOBS[arguments.jobs_for](known.srt.versions)))
         return 0
     if arguments.clean:
         return _clean()

@@ -163,8 +163,8 @@ class _Looks:
     def __call__(self, version: str) -> str | None:
         if version not in self._cells:
             (self._cells[version],) = self._rig.run([version], [self._user])
+            tell(f"srt {version}: {self._seen(self._cells[version]) or 'did not run'}")
         seen = self._seen(self._cells[version])
-        tell(f"srt {version}: {seen or 'did not run'}")
         return None if seen is None else kind(seen)
 
     def _seen(self, cell: Cell) -> str | None:

@@ -46,7 +46,8 @@ def main() -> int:
         name: Path(shutil.which(name) or f"/usr/bin/{name}") for name in ("bwrap", "socat", *CALLED)
     }
     pinned = [toolchain.tools["node"].path, toolchain.tools["ripgrep"].path]
-    sandbox = Srt(Host(toolchain, programs, sandbox_path(programs, pinned)), allow_untried=True)
+    path = sandbox_path(programs, pinned)
+    sandbox = Srt(Host(toolchain, programs, path, allow_untried=True))
     with tempfile.TemporaryDirectory(prefix="cell-") as scratch:
         home = Path(scratch, "user")
         home.mkdir()
@@ -106,7 +107,7 @@ def _safely(look: Callable[[Bench, Path], str], bench: Bench, work: Path) -> str
         return f"{type(error).__name__}: {error}"
 
 
-def _spoiled(bench: Bench, work: Path, spoil: Callable[[Path], None]) -> str:
+def _spoiled(bench: Bench, work: Path, spoil: Callable[[Path], object]) -> str:
     """Start under a settings file that is not what was written: nothing may run."""
     with trial.scratch_instance(bench.paths) as instance:
         inside = trial.command_line(

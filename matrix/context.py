@@ -8,7 +8,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from homeroom.errors import StorageError, TryAgainError
 from homeroom.files import explain
@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 CONTAINERFILE = ROOT / "container" / "Containerfile"
 # What runs in the container, beside homeroom itself.
 _CELL = ("cell.py", "inventory.py")
+_PLACE = "/opt/homeroom"
 _HOMEROOM = ("src/homeroom", "pyproject.toml")
 # The Python of Debian 12, in whose image the wheels are unpacked.
 _PYTHON = "3.11"
@@ -81,11 +82,15 @@ class Context:
             packed = io.BytesIO()
             with tarfile.open(fileobj=packed, mode="w") as archive:
                 archive.add(CONTAINERFILE, "Containerfile", filter=_plain)
-                for name in _CELL:
-                    archive.add(Path(__file__).with_name(name), f"cell/{name}", filter=_plain)
+                for root in ("shared", "own"):
+                    _add_directories(archive, f"{root}{_PLACE}")
                 for name in ("tools", "site"):
-                    archive.add(shared / name, name, filter=_plain)
-                archive.add(self._directory / "srt" / version, "srt", filter=_plain)
+                    archive.add(shared / name, f"shared{_PLACE}/{name}", filter=_plain)
+                archive.add(self._directory / "srt" / version, f"own{_PLACE}/srt", filter=_plain)
+                _add_directories(archive, f"own{_PLACE}/cell")
+                for name in _CELL:
+                    path = Path(__file__).with_name(name)
+                    archive.add(path, f"own{_PLACE}/cell/{name}", filter=_plain)
             shutil.rmtree(self._directory / "srt" / version)
         except OSError as error:
             raise explain(error, error.filename or self._directory, "write") from error
@@ -136,6 +141,15 @@ class Context:
 def _sources() -> list[Path]:
     found = [path for name in _HOMEROOM for path in (ROOT / name, *(ROOT / name).rglob("*"))]
     return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts)
+
+
+def _add_directories(archive: tarfile.TarFile, path: str) -> None:
+    """Add a directory and those above it: one that a builder makes has the time of day."""
+    for parent in (*reversed(PurePosixPath(path).parents), PurePosixPath(path)):
+        if parent.parts:
+            entry = tarfile.TarInfo(str(parent))
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(entry)
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

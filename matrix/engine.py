@@ -43,8 +43,8 @@ def connect() -> "docker.DockerClient":
         machine = client.info()
     except (DockerException, OSError) as error:
         raise ToolError(f"no container engine answers: {_first_line(error)}", _way(error)) from None
-    theirs = (machine.get("OSType", ""), machine.get("Architecture", ""))
-    ours = (os.uname().sysname.lower(), os.uname().machine)
+    theirs = (machine.get("OSType", ""), _machine(machine.get("Architecture", "")))
+    ours = (os.uname().sysname.lower(), _machine(os.uname().machine))
     if theirs != ours:
         raise ToolError(
             f"the engine runs {'/'.join(theirs)}, and the pinned tools here are for"
@@ -52,6 +52,11 @@ def connect() -> "docker.DockerClient":
             "run the matrix on a machine of the engine's own kind",
         )
     return client
+
+
+def _machine(name: str) -> str:
+    # Docker says what uname(2) does, podman what Go does.
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
 
 
 def _way(error: Exception) -> str:
@@ -73,13 +78,15 @@ class Engine:
         logs: Where each cell's whole output is kept.
     """
 
-    def __init__(self, client: "docker.DockerClient", *, limit: float, logs: Path) -> None:
+    def __init__(self, client: "docker.DockerClient", *, limit: int, logs: Path) -> None:
         self._client = client
         self._limit = limit
         self._logs = logs
         self._lock = threading.Lock()
         self._running: set[str] = set()
         self._ended = False
+        parts = client.version().get("Components", [])
+        self._is_podman = any(part["Name"].startswith("Podman") for part in parts)
 
     @contextlib.contextmanager
     def session(self) -> Iterator["Engine"]:
@@ -122,7 +129,7 @@ class Engine:
     @contextlib.contextmanager
     def _container(self, image: str, user: User) -> Iterator[str]:
         api = self._client.api
-        host = api.create_host_config(**_rights(user))
+        host = api.create_host_config(**_rights(user, is_podman=self._is_podman))
         # The command line calls this systempaths=unconfined; the SDK has no name for it.
         # Without it bubblewrap may not mount a /proc of its own.
         host |= {"MaskedPaths": [], "ReadonlyPaths": []}
@@ -153,7 +160,7 @@ class Engine:
             problem = f"status {api.wait(identity, timeout=self._limit)['StatusCode']}"
         except (ReadTimeout, Unreachable):
             api.kill(identity)
-            problem = f"no end within {self._limit:.0f} seconds"
+            problem = f"no end within {self._limit} seconds"
         output, errors = (
             api.logs(identity, stdout=out, stderr=not out).decode(errors="replace")
             for out in (True, False)
@@ -177,22 +184,25 @@ def _remove(client: "docker.DockerClient", identity: str) -> None:
         client.api.remove_container(identity, force=True, v=True)
 
 
-def _rights(user: User) -> dict[str, Any]:
-    profile = json.dumps(json.loads(SECCOMP.read_text(encoding="utf-8")))
+def _rights(user: User, *, is_podman: bool) -> dict[str, Any]:
+    # podman reads the profile itself, from this machine, and has a word for the masks.
+    profile = str(SECCOMP) if is_podman else json.dumps(json.loads(SECCOMP.read_bytes()))
+    more = ["unmask=ALL"] if is_podman else []
     rights: dict[str, Any] = {
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges", f"seccomp={profile}"],
+        "security_opt": ["no-new-privileges", f"seccomp={profile}", *more],
         "read_only": True,
         "init": True,
         # Loopback alone: what a cell connects to is a server of its own.
         "network_mode": "none",
         "pids_limit": 512,
         "mem_limit": "2g",
-        "tmpfs": {"/tmp": "mode=1777,exec", "/home/room": "uid=1000,gid=1000,mode=0700,exec"},  # noqa: S108
+        # An engine's own may be above what the machine lets it give.
+        "ulimits": [{"Name": each, "Soft": 4096, "Hard": 4096} for each in ("nofile", "nproc")],
+        "tmpfs": {"/tmp": "mode=1777,exec"},  # noqa: S108
     }
     if user == "root":
         rights["cap_add"] = list(_ROOT_RIGHTS)
-        rights["tmpfs"]["/home/room"] = "mode=0700,exec"
     return rights
 
 

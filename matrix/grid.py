@@ -1,7 +1,7 @@
 """Results put side by side, and each difference judged: known, or new."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from homeroom.sandbox.behaviours import BEHAVIOURS, Behaviour
@@ -59,12 +59,14 @@ class Square:
         verdict: "same" as it must be; "known" to differ; "new" difference; "unexplained":
             an entry says that it differs, and it does not.
         reason: Of a known difference.
+        link: Where to read about it.
     """
 
     behaviour: Behaviour
     seen: str
     verdict: Verdict
     reason: str | None = None
+    link: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,23 @@ def judge(cell: Cell, catalogue: Catalogue) -> Row:
     """Judge everything that a cell saw.
 
     Args:
-        cell: The cell.
+        cell: The cell; what it says is a version's own words, so that of these only
+            printable characters are kept.
         catalogue: What is known to differ.
     """
+    cell = replace(
+        cell,
+        seen={name: _printable(what) for name, what in cell.seen.items()},
+        error=None if cell.error is None else _printable(cell.error),
+    )
     if cell.error is not None:
         squares = [Square(column, cell.error, "not-run") for column in COLUMNS]
         return Row(cell, squares)
     return Row(cell, [_square(cell, column, catalogue) for column in COLUMNS])
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _square(cell: Cell, behaviour: Behaviour, catalogue: Catalogue) -> Square:
@@ -107,7 +119,7 @@ def _square(cell: Cell, behaviour: Behaviour, catalogue: Catalogue) -> Square:
             return Square(behaviour, seen, "unexplained", f"said to differ: {entry.reason}")
         return Square(behaviour, seen, "same")
     if entry is not None:
-        return Square(behaviour, seen, "known", entry.reason)
+        return Square(behaviour, seen, "known", entry.reason, entry.link)
     return Square(behaviour, seen, "new")
 
 

@@ -1,5 +1,7 @@
 """The images: one base, one layer of tools, and one small layer for each version of srt."""
 
+import contextlib
+import json
 import os
 import tempfile
 import time
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 
 BASE = "homeroom-base:bookworm"
 _NAME = "homeroom-srt"
-_KEY, _VERSION, _BASE_LABEL = "homeroom.key", "homeroom.srt", "homeroom.base"
+_KEY, _VERSION = "homeroom.key", "homeroom.srt"
+_OURS, _BASE_LABEL = "homeroom.matrix", "homeroom.base"
 _HOUR = 3600.0
 
 
@@ -65,10 +68,13 @@ def _import(client: "docker.DockerClient", tree: Path) -> str:
     repository, _, tag = BASE.partition(":")
     labels = [f'LABEL {_BASE_LABEL}="true"', 'CMD ["bash"]']
     try:
-        client.api.import_image_from_file(str(tree), repository, tag, changes=labels)
+        told = client.api.import_image_from_file(str(tree), repository, tag, changes=labels)
+        identity = str(json.loads(told.strip().splitlines()[-1])["status"])
+        # podman 4.3 takes no tag with the import.
+        client.api.tag(identity, repository, tag)
     except APIError as error:
         raise _failure("the engine refused the base image", str(error.explanation)) from error
-    return str(client.images.get(BASE).id)
+    return identity
 
 
 def find(client: "docker.DockerClient", key: str) -> str | None:
@@ -131,7 +137,7 @@ def build(
         raise _failure(f"the image of srt {version} could not be built", log) from error
     except APIError as error:
         raise _failure("the engine refused to build", str(error.explanation)) from error
-    _remove_older(client, version, key)
+    _remove_older(client, version, str(image.id))
     return str(image.id)
 
 
@@ -144,16 +150,16 @@ def _failure(message: str, log: str) -> HomeroomError:
     return ToolError(f"{message}:\n{said}")
 
 
-def _ours(client: "docker.DockerClient", label: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Give id, labels and time of making of each image with a label of ours."""
+def _ours(client: "docker.DockerClient", label: str) -> Iterator[tuple[str, float]]:
+    """Give id and time of making of each image with a label of ours."""
     for image in client.api.images(filters={"label": label}):
-        yield image["Id"], image["Labels"], float(image["Created"])
+        yield image["Id"], float(image["Created"])
 
 
-def _remove_older(client: "docker.DockerClient", version: str, key: str) -> None:
+def _remove_older(client: "docker.DockerClient", version: str, new: str) -> None:
     """Remove what a new image replaces; a young one may be another matrix's."""
-    for identity, labels, made in _ours(client, f"{_VERSION}={version}"):
-        if labels.get(_KEY) != key and time.time() - made > _HOUR:
+    for identity, made in _ours(client, f"{_VERSION}={version}"):
+        if identity != new and time.time() - made > _HOUR:
             _remove(client, identity)
 
 
@@ -166,7 +172,13 @@ def remove_all(client: "docker.DockerClient") -> int:
     Returns:
         How many are gone; one that a container still uses stays.
     """
-    found = [identity for label in (_VERSION, _BASE_LABEL) for identity, *_ in _ours(client, label)]
+    from docker.errors import ImageNotFound
+
+    # What a build that was interrupted has made has no version yet.
+    found = [identity for label in (_OURS, _BASE_LABEL) for identity, _ in _ours(client, label)]
+    with contextlib.suppress(ImageNotFound):
+        # podman 4.3 takes no label with the import.
+        found.append(str(client.images.get(BASE).id))
     return sum(_remove(client, identity) for identity in dict.fromkeys(found))
 
 

@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a packed srt of yours, which wins over the published one of its version",
     )
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1)
-    parser.add_argument("--limit", type=float, default=180.0, help="seconds for each cell")
+    parser.add_argument("--limit", type=_positive, default=180, help="seconds for each cell")
     parser.add_argument("--base", metavar="IMAGE", help="a base image that is there already")
     parser.add_argument("--no-cache", action="store_true", help="make every image anew")
     parser.add_argument(

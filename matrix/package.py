@@ -17,7 +17,14 @@ from homeroom.toolchain.pins import load
 from homeroom.toolchain.store import NODE, Toolchain
 
 NAME = "@anthropic-ai/sandbox-runtime"
-_INSTALL = ("install", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--silent")
+_INSTALL = (
+    "install",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--omit=dev",
+    "--loglevel=error",
+)
 # npm's word for each, and what it means here.
 _MISSING = ("ETARGET", "E404", "notarget")
 
@@ -93,8 +100,11 @@ class Packages:
 
     def _npm(self, arguments: list[str] | tuple[str, ...], cwd: Path) -> child.Ended:
         command = npm(self.toolchain.root / NODE, load().node)
-        environ = child.environment(child.trusting(os.environ, cwd), cwd)
-        return child.run([*command, *arguments], cwd, environ, None, lambda: None)
+        # npm writes a cache of compiled code there, which is no part of a package.
+        with tempfile.TemporaryDirectory(prefix="homeroom-npm-") as name:
+            temporary = Path(name)
+            environ = child.environment(child.trusting(os.environ, temporary), temporary)
+            return child.run([*command, *arguments], cwd, environ, None, lambda: None)
 
 
 def _failure(version: str, ended: child.Ended) -> HomeroomError:

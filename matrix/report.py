@@ -2,8 +2,9 @@
 
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
+from itertools import groupby
 from string import Template
 from xml.etree import ElementTree as ET
 
@@ -25,13 +26,22 @@ def text(rows: Sequence[Row]) -> str:
         cell = row.cell
         lines.append(f"{cell.version:<9} {cell.user:<6} {marks}  {cell.seconds:5.1f}{supported}")
     lines += ["", _MEANING, ""]
+    return "\n".join([*lines, *_failures(rows)]).rstrip()
+
+
+def _failures(rows: Sequence[Row]) -> list[str]:
+    """Give a sentence for each difference that is new, and for each cell that did not run."""
+    sentences = []
     for row in rows:
-        lines += [
-            f"srt {row.cell.version} as {row.cell.user}: {_sentence(s)}" for s in row.failures
-        ]
+        name = _name(row)
+        sentences += [f"{name}: {_sentence(square)}" for square in row.failures]
         if row.cell.error:
-            lines.append(f"srt {row.cell.version} as {row.cell.user} did not run: {row.cell.error}")
-    return "\n".join(lines).rstrip()
+            sentences.append(f"{name} did not run: {row.cell.error}")
+    return sentences
+
+
+def _name(row: Row) -> str:
+    return f"srt {row.cell.version} as {row.cell.user}"
 
 
 def _sentence(square: Square) -> str:
@@ -48,7 +58,8 @@ def markdown(rows: Sequence[Row]) -> str:
     for at, behaviour in enumerate(COLUMNS):
         marks = " | ".join(_MARKS[row.squares[at].verdict] for row in rows)
         lines.append(f"| {behaviour.title} | {marks} |")
-    return "\n".join([*lines, "", _MEANING])
+    found = [f"- {html.escape(sentence)}" for sentence in _failures(rows)]
+    return "\n".join([*lines, "", _MEANING, "", *found]).rstrip() + "\n"
 
 
 def as_json(rows: Sequence[Row]) -> str:
@@ -66,6 +77,7 @@ def as_json(rows: Sequence[Row]) -> str:
                     "seen": square.seen,
                     "verdict": square.verdict,
                     "reason": square.reason,
+                    "link": square.link,
                 }
                 for square in row.squares
             },
@@ -79,7 +91,7 @@ def junit(rows: Sequence[Row]) -> str:
     """Render one test suite a cell, one test case a behaviour."""
     root = ET.Element("testsuites", name="srt matrix")
     for row in rows:
-        name = f"srt {row.cell.version} as {row.cell.user}"
+        name = _name(row)
         bad = len(row.failures) if row.cell.error is None else len(row.squares)
         suite = ET.SubElement(
             root, "testsuite", name=name, tests=str(len(row.squares)), failures=str(bad)
@@ -96,33 +108,51 @@ def junit(rows: Sequence[Row]) -> str:
 def page(rows: Sequence[Row]) -> str:
     """Render one self-contained HTML page."""
     template = Template(resources.files(__package__).joinpath("page.html").read_text())
-    heads = "".join(
-        f'<th scope="col"><span>{html.escape(row.cell.version)}</span>'
-        f"<small>{html.escape(row.cell.user)}</small></th>"
-        for row in rows
-    )
+    users = "".join(f'<th scope="col">{html.escape(row.cell.user)}</th>' for row in rows)
     body = "".join(
         f'<tr><th scope="row">{html.escape(behaviour.title)}</th>'
         f"{''.join(_td(row.squares[at]) for row in rows)}</tr>"
         for at, behaviour in enumerate(COLUMNS)
     )
-    failures = [(row, square) for row in rows for square in row.failures]
-    errors = [row for row in rows if row.cell.error]
-    items = [
-        f"srt {row.cell.version} as {row.cell.user}: {_sentence(square)}"
-        for row, square in failures
-    ] + [
-        f"srt {row.cell.version} as {row.cell.user} did not run: {row.cell.error}" for row in errors
-    ]
-    verdict = f"{len(items)} new differences" if items else "No new difference"
+    items = _failures(rows)
+    many = "" if len(items) == 1 else "s"
+    verdict = f"{len(items)} new difference{many}" if items else "No new difference"
     return template.substitute(
         verdict=html.escape(verdict),
         state="bad" if items else "good",
         summary=html.escape(f"{len(rows)} cells, {len(COLUMNS)} behaviours each"),
         failures="".join(f"<li>{html.escape(item)}</li>" for item in items),
-        heads=heads,
+        known="".join(_known(rows)),
+        versions="".join(_versions(rows)),
+        users=users,
         body=body,
     )
+
+
+def _versions(rows: Sequence[Row]) -> Iterator[str]:
+    """Head the columns of each version, those that ``start`` supports in bold."""
+    for version, group in groupby(rows, key=lambda row: row.cell.version):
+        cells = list(group)
+        kind = "supported" if cells[0].is_supported else "control"
+        yield (
+            f'<th scope="colgroup" colspan="{len(cells)}" class="{kind}">'
+            f"{html.escape(version)}</th>"
+        )
+
+
+def _known(rows: Sequence[Row]) -> Iterator[str]:
+    """Say each known difference once: where it was seen, why it is so, where to read more."""
+    seen: dict[tuple[str, str | None], list[str]] = {}
+    for row in rows:
+        for square in row.squares:
+            if square.verdict == "known":
+                where = f"{row.cell.version} {row.cell.user}"
+                places = seen.setdefault((square.reason or "", square.link), [])
+                places += [] if where in places else [where]
+    for (reason, link), places in seen.items():
+        more = f' <a href="{html.escape(link)}">read about it</a>' if link else ""
+        where = html.escape(", ".join(places))
+        yield f"<li>{html.escape(reason)}{more}<br><small>{where}</small></li>"
 
 
 def _td(square: Square) -> str:

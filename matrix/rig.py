@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from homeroom import paths
 from homeroom.files import explain
 from homeroom.toolchain import store
-from matrix import engine, image, package, sbom
+from matrix import engine, image, owner, package, sbom
 from matrix.catalogue import User
 from matrix.context import Context
 from matrix.engine import Engine
@@ -22,6 +23,8 @@ from matrix.package import Packages
 
 if TYPE_CHECKING:
     import docker
+
+_PREFIX = "homeroom-matrix-"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Wish:
     packages: tuple[Path, ...] = ()
     base: str | None = None
     jobs: int = 1
-    limit: float = 180.0
+    limit: int = 180
     use_cache: bool = True
 
 
@@ -136,13 +139,25 @@ def rig(wish: Wish) -> Iterator[Rig]:
         raise explain(error, wish.output, "make") from error
     runner = Engine(client, limit=wish.limit, logs=wish.output)
     with (
-        tempfile.TemporaryDirectory(prefix="homeroom-matrix-") as name,
+        _scratch() as directory,
         # Left in this order: first the containers go, then the threads that wait for them.
         ThreadPoolExecutor(wish.jobs) as pool,
         runner.session(),
     ):
-        context = Context(packages, Path(name), tell)
+        context = Context(packages, directory, tell)
         yield Rig(client, packages, context, base, runner, pool, wish, tell)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a directory; remove it afterwards, and those of matrices that were killed."""
+    for mark in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/owner"):
+        with contextlib.suppress(OSError):
+            if owner.is_gone(mark.read_text(encoding="utf-8")):
+                shutil.rmtree(mark.parent)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+        Path(name, "owner").write_text(owner.name(), encoding="utf-8")
+        yield Path(name)
 
 
 def tell(line: str) -> None:

@@ -166,7 +166,14 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     outward = facts.environ if endpoint is None else {}
     trusted = certificates.find(outward)
     path = sandbox_path(programs, pinned)
-    host = Host(facts.toolchain, programs, path, proxy.find(outward), trusted)
+    host = Host(
+        facts.toolchain,
+        programs,
+        path,
+        proxy.find(outward),
+        trusted,
+        allow_untried=facts.request.allow_untried,
+    )
     sandbox = Srt(host)
     mode: Mode = "job" if facts.request.interactive and sys.platform == "linux" else "exec"
     arguments, resumed = _arguments(facts, room)

@@ -15,9 +15,15 @@ _SHAPES = re.compile(
     rb"|(?:AKIA|ASIA)[A-Z0-9]{16}"
     rb"|xox[abprs]-[A-Za-z0-9-]{10,}"
     rb"|AIza[A-Za-z0-9_-]{35}"
-    rb"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----.+?-----END [A-Z ]*PRIVATE KEY-----",
+    # Up to the next beginning at most: an agent may have written a million of them.
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----BEGIN ).)+?-----END [A-Z ]*PRIVATE KEY-----",
     re.DOTALL,
+)
+# JSON web tokens. Looked for at the beginning of a word, and at its first "eyJ" alone: else a
+# word of nothing but those would be read to its end again from each.
+_TOKEN = re.compile(
+    rb"(?<![A-Za-z0-9_-])(?>([A-Za-z0-9_-]*?)eyJ[A-Za-z0-9_-]{10,}+)"
+    rb"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
 )
 _SHORTEST_VALUE = 8
 
@@ -36,7 +42,7 @@ def redact(content: bytes, values: Iterable[str] = ()) -> bytes:
     known = {form for value in values if len(value) >= _SHORTEST_VALUE for form in _forms(value)}
     for form in sorted(known, key=len, reverse=True):
         content = content.replace(form, MASK.encode())
-    return _SHAPES.sub(MASK.encode(), content)
+    return _SHAPES.sub(MASK.encode(), _TOKEN.sub(rb"\1" + MASK.encode(), content))
 
 
 def _forms(value: str) -> set[bytes]:

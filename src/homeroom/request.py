@@ -31,6 +31,7 @@ class Request:
         session: How the run is held.
         limit: After how many seconds it is ended, or None.
         max_idle: After how many seconds without a word in its transcript, or None.
+        allow_untried: Whether a version of the sandbox that nobody tried may be used.
         login: How to log in, where that is what the room is for: it has no workspace but
             its home, and no credential.
     """
@@ -53,4 +54,5 @@ class Request:
     session: Literal["foreground", "tmux"] = "foreground"
     limit: float | None = None
     max_idle: float | None = None
+    allow_untried: bool = False
     login: LoginWay | None = None

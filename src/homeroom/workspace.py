@@ -174,8 +174,9 @@ def _refuse_wide(real: Path, homes: list[Path]) -> None:
         )
     for home in homes:
         if home.is_relative_to(real):
+            what = "it is your home directory" if home == real else "your home directory is in it"
             raise WorkspaceError(
-                f"cannot work in {real}: your home directory is in it, which a run must not see",
+                f"cannot work in {real}: {what}, which a run must not see",
                 "choose a project directory below your home",
             )
 

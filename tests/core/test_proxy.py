@@ -155,8 +155,8 @@ def test_an_srt_that_knows_no_other_proxy_is_refused(toolchain: Toolchain) -> No
     tools = {**toolchain.tools, "srt": replace(toolchain.tools["srt"], version="0.0.42")}
     older = replace(toolchain, tools=tools)
     with pytest.raises(SandboxError, match="cannot be sent through a proxy"):
-        Srt(host(older), allow_untried=True).settings(POLICY)
-    assert Srt(host(older, None), allow_untried=True).settings(POLICY)
+        Srt(replace(host(older), allow_untried=True)).settings(POLICY)
+    assert Srt(replace(host(older, None), allow_untried=True)).settings(POLICY)
 
 
 def test_an_address_shows_itself_masked_however_it_is_printed() -> None:

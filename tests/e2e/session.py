@@ -55,8 +55,18 @@ class Session:
         self.terminal.wait_for(PROMPT)
         self._asked += 1
         question = f"question {self._asked}"
-        self.enter(question)
+        self.terminal.write(question)
+        # The agent takes a key that comes along with a text for a part of it.
+        self.terminal.wait_for(question)
+        self.terminal.send("Enter")
         self.terminal.wait_for(re.compile(rf"{question}\s+● {ANSWER}.*{PROMPT.pattern}", FLAGS))
+
+    def suspend(self) -> None:
+        """Press Ctrl-Z, and have the shell clear the screen of all that the agent had drawn."""
+        self.terminal.send("C-z")
+        self.terminal.wait_for(SHELL_PROMPT)
+        self.enter("clear; jobs")
+        self.terminal.wait_for(re.compile(r"\A\[1\]\+\s+Stopped\s+\S+python"))
 
     def leave(self) -> None:
         self.terminal.send("C-c")

@@ -51,15 +51,11 @@ def test_ctrl_z_gives_the_shell_back_and_fg_the_agent(session: Session, journal:
     for _ in range(2):
         # Not before it has answered: only then has it read what it asked the terminal.
         session.ask()
-        session.terminal.send("C-z")
-        session.terminal.wait_for(SHELL_PROMPT)
-        session.enter("clear; jobs")
-        session.terminal.wait_for(re.compile(r"Stopped\s+\S+python"))
+        session.suspend()
         session.enter("clear; fg")
     session.ask()
     # The agent takes the size that the terminal got while it slept.
-    session.terminal.send("C-z")
-    session.terminal.wait_for(SHELL_PROMPT)
+    session.suspend()
     session.terminal.resize(80, 24)
     session.enter("clear; fg")
     session.terminal.wait_for(re.compile(r"^─{80}$", re.MULTILINE))

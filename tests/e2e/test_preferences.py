@@ -30,14 +30,17 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 """
 SECRET = "sk-ant-api03-" + "kit-preference-" * 3
+# What the model is told of a user who has these files.
+CARRIED = ("newt-reviewer", "by skill", "by instruction")
 FILES = {
     ".claude/commands/ship-it.md": "Ship the whole thing, by command.\n",
     ".claude/agents/reviewer.md": "---\nname: newt-reviewer\ndescription: Reviews.\n---\nGo.\n",
     ".claude/skills/sail/SKILL.md": "---\nname: sail\ndescription: Sails by skill.\n---\nGo.\n",
     ".claude/CLAUDE.md": "Be brief, by instruction.\n",
 }
-# Else the model server cuts off what it remembers of a request.
-FEW = ("--tools", "Agent,Task,Bash,Skill")
+# With every tool, the model server cuts off what it remembers of a request; and newer models
+# are told of agents in a kind of message that it leaves out.
+FEW = ("--tools", "Agent,Task,Bash,Skill", "--model", "claude-haiku-4-5")
 EVERYTHING = ("settings", "commands", "agents", "skills", "instructions", "mcp")
 
 
@@ -55,7 +58,7 @@ class Preferences:
         self.node = toolchain.tools["node"].path
         hook = f"touch {self.work}/hooked"
         settings = {
-            "model": "claude-haiku-4-5",
+            "permissions": {"deny": ["Bash"]},
             "env": {"MINE": SECRET},
             "hooks": {"Stop": [{"hooks": [{"type": "command", "command": hook}]}]},
         }
@@ -86,9 +89,10 @@ class Preferences:
         assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
         return json.dumps([entry["body"] for entry in self.journal.requests()])
 
-    def model(self) -> str:
-        """Name the model that the last request was for."""
-        return str(self.journal.requests()[-1]["body"]["model"])
+    def tools(self) -> set[str]:
+        """Name the tools that the model was offered."""
+        offers = [entry["body"].get("tools", []) for entry in self.journal.requests()]
+        return {tool["function"]["name"] for offer in offers for tool in offer}
 
     def server_states(self, *options: str) -> dict[str, str]:
         """Ask the agent which servers it has, and whether it may and can use them."""
@@ -109,24 +113,18 @@ def terminal() -> Iterator[Terminal]:
 
 def test_nothing_is_carried_by_default(preferences: Preferences) -> None:
     told = preferences.ask("hello")
-    for word in ("newt-reviewer", "by skill", "by instruction", SECRET):
+    for word in (*CARRIED, SECRET):
         assert word not in told
-    assert "haiku" not in preferences.model()
+    assert "Bash" in preferences.tools()
     assert not (preferences.work / "hooked").exists()
 
 
 def test_what_is_chosen_is_there_and_no_secret_or_hook_with_it(preferences: Preferences) -> None:
     before = snapshot(preferences.user / ".claude")
     told = preferences.ask("/ship-it", *EVERYTHING)
-    for word in (
-        "by command",
-        "newt-reviewer",
-        "by skill",
-        "by instruction",
-        "claude-haiku-4-5",
-        "feed_the_newt",
-    ):
+    for word in ("by command", *CARRIED):
         assert word in told, word
+    assert preferences.tools().isdisjoint({"Bash"})
     assert SECRET not in told
     assert not (preferences.work / "hooked").exists()
     assert changes(before, snapshot(preferences.user / ".claude")) == []

@@ -105,6 +105,14 @@ def processes(root: Path) -> list[psutil.Process]:
     return found
 
 
+def is_gone(process: psutil.Process) -> bool:
+    """Tell whether a process has ended; whoever has to may not have waited for it yet."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def assert_nothing_left(root: Path) -> None:
     """Fail when a finished run has left a file where rooms are, or a process."""
     assert leftovers(root) == []

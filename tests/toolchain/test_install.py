@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,10 @@ def test_a_signal_cleans_up(small_setup: Setup, number: signal.Signals) -> None:
         process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert small_setup.entries() == []
+    # What was killed may take a moment to be gone, a child's child above all.
+    deadline = time.monotonic() + 5
+    while small_setup.processes() and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert small_setup.processes() == []
 
 

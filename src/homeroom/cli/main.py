@@ -1,12 +1,15 @@
 """The command line's entry and its one error edge."""
 
 import argparse
+import difflib
 import errno
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from homeroom import __version__
 from homeroom.cli import (
@@ -141,8 +144,29 @@ def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors say what to do next, as every other error does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and end with 2."""
+        hint = self._hint(message)
+        self.print_usage(sys.stderr)
+        advice = f"homeroom: hint: {hint}\n" if hint else ""
+        self.exit(2, f"{self.prog}: error: {message}\n{advice}")
+
+    def _hint(self, message: str) -> str | None:
+        if message.startswith("unrecognized arguments"):
+            return "what is for the agent comes after --, as in: homeroom start -- -p 'hello'"
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong is None:
+            return None
+        known = [word.strip("' ") for word in wrong[2].split(",")]
+        near = difflib.get_close_matches(wrong[1], known, n=1)
+        return f"did you mean {near[0]}?" if near else None
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="homeroom",
         description=_DESCRIPTION,
         epilog=_EPILOG,

@@ -65,6 +65,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="pass this variable of yours into the room (may be repeated)",
     )
     parser.add_argument(
+        "--allow-untried",
+        action="store_true",
+        help="use the toolchain's version of srt though it is not one that was tried",
+    )
+    parser.add_argument(
         "--resume",
         metavar="RUN",
         help="go on with the conversation of an earlier run, in a new room",
@@ -166,4 +171,5 @@ def request(
         profile=arguments.profile,
         endpoint=given or endpoint,
         interactive=terminal.is_interactive(),
+        allow_untried=arguments.allow_untried,
     )

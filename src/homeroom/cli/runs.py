@@ -110,7 +110,9 @@ def _branch(workspace: Path) -> str | None:
         head = os.fsdecode(read_regular(directory / "HEAD", _HEAD_LIMIT)).strip()
     except (OSError, StorageError):
         return None
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
+    name = head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
+    # An agent can write there: nothing of it is for the terminal to obey.
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _last_activity(places: "Paths", run: "Found") -> float | None:

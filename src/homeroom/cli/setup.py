@@ -18,7 +18,7 @@ _DESCRIPTION = """\
 Install the tools that a room is made from: Node.js, the sandbox runtime (srt), the
 agents, ripgrep and a model server for the demo. Each is one exact version, checked
 against a hash that homeroom brings along; nothing of this machine's own Node.js is used.
-About 450 MB are downloaded and 1.1 GB kept, below homeroom's data directory.
+About 430 MB are downloaded and 1.1 GB kept, below homeroom's data directory.
 
 A second call answers at once. On Linux bubblewrap and socat must come from the
 distribution; when one is missing, the message is the command that installs it.

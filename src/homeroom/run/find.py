@@ -64,6 +64,10 @@ def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
         except StateError as error:
             damaged.append(error.message)
             continue
+        if found.run_id != run_id:
+            # It names the files that others remove: it must not lead elsewhere.
+            damaged.append(f"{paths.runs / name} is damaged: it is of another run")
+            continue
         # Only an open record's lock is worth a look: with a thousand ended ones it shows.
         is_open = found.state not in record.FINAL
         runs.append(Found(found, is_open and lock.is_held(lock_file(paths, run_id))))

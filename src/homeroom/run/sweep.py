@@ -156,10 +156,7 @@ def _sweep_run(
     instance = home.instance_of(paths, run_id)
     lock_file = paths.runs / f"{run_id}.lock"
     record_file = paths.runs / f"{run_id}.json"
-    present = [path for path in (instance.root, instance.temp) if os.path.lexists(path)]
-    current = _record_or_none(record_file)
-    is_open = current is not None and current.state not in record.FINAL
-    if not present and not is_open and not os.path.lexists(lock_file):
+    if not _left(instance, record_file) and not os.path.lexists(lock_file):
         return None
     if lock.is_held(lock_file):
         return Entry(run_id, "spared", "it is alive")
@@ -172,15 +169,28 @@ def _sweep_run(
     return _take(paths, instance, archive, close)
 
 
+def _left(instance: home.Instance, record_file: Path) -> bool:
+    """Tell whether anything of a run is left to do: a tree, or a record that is still open."""
+    if os.path.lexists(instance.root) or os.path.lexists(instance.temp):
+        return True
+    current = _record_or_none(record_file)
+    return current is not None and current.state not in record.FINAL
+
+
 def _take(
     paths: Paths, instance: home.Instance, archive: Archive | None, close: Close | None
 ) -> Entry | None:
     lock_file = paths.runs / f"{instance.run_id}.lock"
     record_file = paths.runs / f"{instance.run_id}.json"
     ensure_private_dir(paths.runs)
+    had_lock = os.path.lexists(lock_file)
     held = lock.try_acquire(lock_file)
     if held is None:
         return Entry(instance.run_id, "spared", TAKEN)
+    # Under the lock once more: the run may have ended by itself since it was looked at.
+    if not had_lock and not _left(instance, record_file):
+        held.release()
+        return None
     try:
         ended = end_members(instance.run_id, _GRACE)
         current = _record_or_none(record_file)

@@ -88,6 +88,8 @@ class Host:
         path: The PATH for the sandbox's own processes.
         upstream: The proxy that the sandbox's own has to go through, or None.
         certificates: The authorities to trust, where not the system's alone.
+        allow_untried: Whether a version of the sandbox outside of what was tried may be
+            used: for the version matrix, which tries them, and for a user who says so.
     """
 
     toolchain: Toolchain
@@ -95,3 +97,4 @@ class Host:
     path: str
     upstream: Upstream | None = None
     certificates: Bundle | None = None
+    allow_untried: bool = False

@@ -229,10 +229,7 @@ def _inside(bench: Bench, scratch: Path, workspace: Path) -> dict[str, str]:
     try:
         seen: dict[str, str] = json.loads(result.output)
     except ValueError:
-        # The prelude's own word is the reason, srt's the next best.
-        said = [result.said] if result.said.startswith("refused") else []
-        said += result.errors.strip().splitlines()[-1:]
-        return {"command.starts": f"status {result.status}: {' '.join(said) or 'silence'}"}
+        return {"command.starts": f"status {result.status}: {_reason(result)}"}
     return {"command.starts": "open", **seen}
 
 
@@ -267,8 +264,15 @@ def _run(bench: Bench, workspace: Path, instance: Instance, script: str) -> tria
     return trial.run(bench.sandbox, instance, policy, inside, limit=_LIMIT)
 
 
+def _reason(result: trial.Trial) -> str:
+    """Tell why nothing ran: the prelude's own word is the reason, the sandbox's the next best."""
+    said = [result.said] if result.said.startswith("refused") else []
+    said += result.errors.strip().splitlines()[-1:]
+    return " ".join(said) or f"silence, status {result.status}"
+
+
 def _status(result: trial.Trial) -> str:
-    return str(result.status) if result.started else f"not started: {result.said}"
+    return str(result.status) if result.started else f"not started: {_reason(result)}"
 
 
 def _own_status(bench: Bench, workspace: Path) -> dict[str, str]:

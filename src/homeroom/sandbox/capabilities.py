@@ -16,6 +16,7 @@ Version = tuple[int, ...]
 # arguments arrive intact from 0.0.50 on, a bad settings file is refused from 0.0.56 on.
 FLOOR: Version = (0, 0, 79)
 NEWEST_TRIED: Version = (0, 0, 83)
+_PAST = "pass --allow-untried to use it all the same: each run still proves its sandbox"
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,12 @@ def require_supported(version: str) -> None:
     if numbers < FLOOR:
         raise SandboxError(
             f"srt {version} is below the floor, {_text(FLOOR)}",
-            "run `homeroom setup` to install the pinned one",
+            f"run `homeroom setup` to install the pinned one, or {_PAST}",
         )
     if numbers > NEWEST_TRIED:
         raise SandboxError(
             f"srt {version} is newer than the newest that was tried, {_text(NEWEST_TRIED)}",
-            "pass --allow-untried to use it all the same: each run still proves its sandbox",
+            _PAST,
         )
 
 

@@ -84,7 +84,9 @@ load environment
 for hr_pair in "${hr_entries[@]}"; do { export "${hr_pair?}"; } 2>/dev/null; done
 
 load workspace
-cd -- "${hr_entries[0]}" || refuse "it cannot enter ${hr_entries[0]}"
+cd -P -- "${hr_entries[0]}" || refuse "it cannot enter ${hr_entries[0]}"
+# Decided without symlinks: one that is on the way now was put there since, and leads elsewhere.
+[ "$PWD" = "${hr_entries[0]}" ] || refuse "its workspace has become a link to $PWD"
 unset OLDPWD
 
 load argv

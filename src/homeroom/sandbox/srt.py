@@ -35,8 +35,6 @@ class Srt:
 
     Args:
         host: The toolchain, the system's tools, and where they are found.
-        allow_untried: Whether a version outside of what was tried may be used: for the
-            version matrix, which tries them, and for a user who says so.
 
     Attributes:
         own_variables: Variables that srt is started with and the agent shall not see.
@@ -45,10 +43,9 @@ class Srt:
     # Set for srt itself; inside, TMPDIR says it.
     own_variables = ("CLAUDE_CODE_TMPDIR",)
 
-    def __init__(self, host: Host, *, allow_untried: bool = False) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
         self._version = host.toolchain.tools["srt"].version
-        self._allow_untried = allow_untried
 
     def settings(self, policy: Policy) -> bytes:
         """Render a policy as srt's settings file, the upstream proxy's password masked.
@@ -60,7 +57,7 @@ class Srt:
         return self._render(policy, str)
 
     def _render(self, policy: Policy, spell: Callable[[Address], str]) -> bytes:
-        if not self._allow_untried:
+        if not self._host.allow_untried:
             capabilities.require_supported(self._version)
         _refuse_shadowing(policy)
         knows = capabilities.of(self._version)

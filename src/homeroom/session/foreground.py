@@ -1,5 +1,6 @@
 """A run held in the foreground: the terminal and the streams are the caller's own."""
 
+import contextlib
 import os
 import selectors
 import signal
@@ -196,7 +197,9 @@ class Foreground:
                 self._inner = int(detail)
             elif self._inner is None and word == "refused":
                 self._refusal = detail
-            elif self._inner is not None and line == b"stopped":
+            elif self._inner is not None and line == b"stopped" and self._mode == "job":
+                # Without a terminal no shell would ever let this job, and all that is in its
+                # process group, go on again.
                 self._suspend()
 
     def _handle(self, number: int) -> None:
@@ -275,7 +278,9 @@ class Foreground:
     def _suspend(self) -> None:
         """The agent has stopped itself: stop as well, and wake it when the shell says so."""
         self._signals.stop_this_job()
-        os.write(self._told, b"go\n")
+        # The agent can fill the FIFO: then there is enough in it to be told by.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._told, b"go\n")
         self._to_agent(signal.SIGWINCH)
 
     def _stop_agent_and_self(self) -> None:

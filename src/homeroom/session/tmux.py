@@ -68,6 +68,8 @@ class Tmux:
             ToolError: tmux is missing, or would not start it.
             StateError: The log cannot be written.
         """
+        # Before anything is made: what cannot be held leaves no log behind.
+        self.argv()
         ensure_private_dir(self._paths.temp)
         log = self.log(run_id)
         ensure_private_dir(log.parent)
