@@ -16,7 +16,8 @@ _SHAPES = re.compile(
     rb"|xox[abprs]-[A-Za-z0-9-]{10,}"
     rb"|AIza[A-Za-z0-9_-]{35}"
     # Up to the next beginning at most: an agent may have written a million of them.
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----BEGIN ).)+?-----END [A-Z ]*PRIVATE KEY-----",
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----BEGIN ).)+?"
+    rb"(?:-----END [A-Z ]*PRIVATE KEY-----|(?=-----BEGIN [A-Z ]*PRIVATE KEY-----))",
     re.DOTALL,
 )
 # JSON web tokens. Looked for at the beginning of a word, and at its first "eyJ" alone: else a

@@ -114,6 +114,10 @@ def add(directory: Path, branch: str | None, run_id: str, environ: Mapping[str, 
     path = main.with_name(f"{main.name}.worktrees") / short
     chosen = [str(path), name] if exists else ["-b", name, str(path), start]
     git(directory, "worktree", "add", "--quiet", *chosen)
+    # A missing file cannot be guarded. With extensions.worktreeConfig a run that made this one
+    # could name programs in it, which git runs outside of any sandbox when the run is over.
+    own = Path(git(path, "rev-parse", "--absolute-git-dir")) / "config.worktree"
+    own.touch(mode=0o644)
     inner = path / prefix
     return Worktree(path, inner if inner.is_dir() else path, common, name, start)
 

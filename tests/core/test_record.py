@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeroom.errors import StateError, StorageError
+from homeroom.paths import locate
+from homeroom.run.find import all_runs
 from homeroom.run.record import FINAL, Record, RunState, read, save
 from tests.core.kinds import NOT_A_FILE
 
@@ -168,3 +170,14 @@ def test_where_nothing_can_be_written_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="cannot write the record"):
         save(tmp_path / "file" / "record.json", make())
+
+
+def test_a_record_that_names_another_run_counts_for_none(tmp_path: Path) -> None:
+    """``prune`` removes what is called like the run: a record must not choose the name."""
+    paths = locate({"HOMEROOM_HOME": str(tmp_path)})
+    paths.runs.mkdir(parents=True)
+    save(paths.runs / f"run_{'1' * 32}.json", make(run_id="../../../victim", state="ended"))
+    runs, damaged = all_runs(paths)
+    assert runs == []
+    assert len(damaged) == 1
+    assert "is damaged" in damaged[0]

@@ -1,6 +1,7 @@
 """Secrets in what is kept: gone by value and by shape, and nothing else with them."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -94,3 +95,27 @@ def test_what_only_looks_a_little_like_a_secret_stays(text: str) -> None:
 def test_any_bytes_come_through(content: bytes) -> None:
     assert redact(content) == content or MASK.encode() in redact(content)
     assert redact(redact(content)) == redact(content)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"-----BEGIN " + b"PRIVATE KEY-----",
+        b"-----BEGIN " + b"PRIVATE KEY-----" + b"-----END " * 3,
+        b"eyJ",
+        b"eyJ0123456789.",
+        b"a",
+        b"a.",
+    ],
+)
+def test_what_an_agent_wrote_to_keep_it_busy_takes_no_long_time(piece: bytes) -> None:
+    began = time.process_time()
+    redact(piece * 100_000)
+    # Each start looked at the whole rest before: half a megabyte took a minute and more.
+    assert time.process_time() - began < 5
+
+
+def test_a_token_is_found_wherever_it_begins_in_a_word() -> None:
+    token = SHAPES[-2]
+    assert redact(f"\\n{token}.x".encode()) == f"\\n{MASK}.x".encode()
+    assert redact(f"a.eyJ0123456789.{token}".encode()).count(MASK.encode()) == 1

@@ -118,3 +118,17 @@ def test_a_damaged_login_is_no_matter_where_it_is_not_used(
     path.write_text("{")
     done = runner.start(journal, "-p", "hi")
     assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
+
+
+@pytest.mark.parametrize("tool", ["bwrap", "git"])
+def test_a_system_tool_that_a_run_may_have_made_is_not_started(
+    runner: Runner, journal: Journal, tool: str
+) -> None:
+    planted = runner.workspace / ".venv" / "bin" / tool
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\n: >{runner.workspace}/was-run\n")
+    planted.chmod(0o755)
+    path = f"{planted.parent}{os.pathsep}{runner.home.env['PATH']}"
+    done = runner.start(journal, "-p", "hi", env=runner.home.env | {"PATH": path})
+    assert_refused(done, TOOL, f"{tool} would be started from {planted}", asked=journal)
+    assert not (runner.workspace / "was-run").exists()

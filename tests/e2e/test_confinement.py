@@ -147,3 +147,21 @@ def test_a_room_holds_no_refresh_token(
     assert '"refreshToken": null' in result
     # What grep counted in the environment, and no file that it found.
     assert result.endswith("}0") or result.splitlines()[-1] == "0"
+
+
+def test_what_the_agent_says_to_its_supervisor_does_not_stop_it(
+    runner: Runner, toolchain: Toolchain
+) -> None:
+    """Without a terminal nobody would wake it, nor what shares its process group."""
+    script = """
+import os, sys
+told = os.open(sys.argv[1] + "/told", os.O_RDWR | os.O_NONBLOCK)
+try:
+    while True:
+        os.write(told, b"x" * 4096)
+except BlockingIOError:
+    os.write(os.open(sys.argv[1] + "/said", os.O_WRONLY), b"stopped\\n" * 3)
+print("said")
+"""
+    command = f'python3 -c {shlex.quote(script)} "$TMPDIR/../c"'
+    assert shell(runner, toolchain, command).strip() == "said"

@@ -8,6 +8,7 @@ import pytest
 
 from homeroom import worktree
 from homeroom.errors import WorkspaceError
+from homeroom.workspace import find
 from tests.life.conftest import Life
 from tests.support.git import git
 
@@ -260,3 +261,16 @@ def test_the_worktree_of_a_crashed_run_goes_only_when_nothing_is_lost(
     branches = git(slow.workspace, "branch", "--format=%(refname:short)").split()
     assert (f"homeroom/{tree.name}" in branches) is dirty
     assert slow.sweep() == []
+
+
+def test_no_program_that_the_run_names_is_run_when_it_is_over(
+    workspace: Path, tmp_path: Path
+) -> None:
+    git(workspace, "config", "extensions.worktreeConfig", "true")
+    tree = added(workspace)
+    own = Path(git(tree.path, "rev-parse", "--absolute-git-dir").strip())
+    # What is not there can be made by the run; with a filter in it, git would run that.
+    assert (own / "config.worktree").read_bytes() == b""
+    found = find(tree.path, [tmp_path / "home"], [])
+    assert own / "config.worktree" in found.guarded()
+    assert finished(tree) is None

@@ -103,3 +103,10 @@ def test_a_proxy_that_never_answers_is_a_refusal(stage: Stage) -> None:
         "PATH": f"{stage.base}/bin:/usr/bin:/bin",
     }
     refused(stage.run(), "its proxy does not answer on port 3128")
+
+
+def test_a_workspace_that_has_become_a_link_is_a_refusal(stage: Stage) -> None:
+    (stage.base / "work").rmdir()
+    (stage.base / "elsewhere").mkdir()
+    (stage.base / "work").symlink_to("elsewhere")
+    refused(stage.run(), f"its workspace has become a link to {stage.base}/elsewhere")
