@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from homeroom.toolchain.store import MARK, Toolchain
-from tests.e2e.refusal import assert_refused
+from tests.e2e.refusal import assert_refused, config_file
 from tests.e2e.runner import Runner, with_tool
 from tests.e2e.session import ANSWER
 from tests.support.runs import Journal
@@ -44,6 +44,8 @@ def test_a_newer_version_runs_when_the_user_says_so(
     runner: Runner, journal: Journal, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     named = calling_itself("0.0.999", toolchain, tmp_path)
+    # Its parts are links to the real one, which may lie in a home directory that rooms hide.
+    config_file(runner.home).write_text(f'[files]\nread = ["{toolchain.root}"]\n')
     env = runner.home.env | {"HOMEROOM_TOOLCHAIN": named}
     done = runner.start(journal, "-p", "hi", options=["--allow-untried"], env=env)
     assert done.returncode == 0, done.stderr
