@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import life
+
 from homeroom import demo, home, paths, plan
 from homeroom.config import Config
 from homeroom.provider.common import apply
@@ -32,6 +34,9 @@ def main() -> int:
     """Run the benchmarks and print a Markdown table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rooms", type=int, default=1000, help="swept; records listed")
+    parser.add_argument("--runs", type=int, default=50, help="detached ones")
+    parser.add_argument("--megabytes", type=int, default=1000, help="of a transcript")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     environ = dict(os.environ)
@@ -42,10 +47,12 @@ def main() -> int:
         demo.model_server(toolchain) as endpoint,
     ):
         results = _measure(Path(scratch), endpoint, environ, options.rounds)
+    of_many = life.measure(_FEW, options.rooms, options.runs, options.megabytes)
     if options.json:
-        print(json.dumps(results, indent=2))
+        print(json.dumps(results | of_many, indent=2))
     else:
         print(_table(results))
+        print(life.table(of_many))
     return 0
 
 

@@ -6,6 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from homeroom import trash
 from homeroom.errors import StateError, StorageError
 from homeroom.files import (
     create_private,
@@ -15,7 +16,6 @@ from homeroom.files import (
     replace_private,
 )
 from homeroom.paths import Paths
-from homeroom.trash import discard
 
 RUN_ID = re.compile(r"run_[0-9a-f]{32}")
 MARK = ".homeroom-instance"
@@ -147,29 +147,45 @@ def is_marked(instance: Instance) -> bool:
     return mark == f"{instance.run_id}\n".encode()
 
 
-def wipe(instance: Instance, trash: Path) -> None:
+def wipe(instance: Instance, rubbish: Path) -> None:
     """Remove a run's directories, whatever the agent left in them. A second call is fine.
-
-    Each tree is renamed into a trash on its own file system first, so that it is gone
-    from where it could be found, at once and whole.
 
     Args:
         instance: The run's places.
-        trash: homeroom's trash directory.
+        rubbish: homeroom's trash directory.
 
     Raises:
         StateError: The tree carries no mark of homeroom's.
         StorageError: Something could not be removed; it is in the trash, and named.
     """
+    trash.remove_trees(*set_aside(instance, rubbish))
+
+
+def set_aside(instance: Instance, rubbish: Path) -> tuple[Path, ...]:
+    """Rename a run's directories into the trash, each on its own file system.
+
+    Args:
+        instance: The run's places.
+        rubbish: homeroom's trash directory.
+
+    Returns:
+        Where they are now, to be removed.
+
+    Raises:
+        StateError: The tree carries no mark of homeroom's.
+        StorageError: Something could not be moved.
+    """
+    moved: list[Path | None] = []
     if os.path.lexists(instance.temp) and _is_temp_of(instance):
-        discard(instance.temp, instance.temp.parent / "trash")
+        moved.append(trash.set_aside(instance.temp, instance.temp.parent / "trash"))
     if os.path.lexists(instance.root):
         if not is_marked(instance):
             raise StateError(
                 f"{instance.root} does not carry homeroom's mark, so it was left alone",
                 "look at it, and remove it by hand if it is a leftover",
             )
-        discard(instance.root, trash)
+        moved.append(trash.set_aside(instance.root, rubbish))
+    return tuple(path for path in moved if path is not None)
 
 
 def _is_temp_of(instance: Instance) -> bool:

@@ -1,5 +1,6 @@
 """Which process is which, so that a reused pid is never taken for the one that is gone."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -97,6 +98,23 @@ def members(run_id: str) -> Iterator[int]:
                 yield process.pid
         except (psutil.Error, OSError):
             continue
+
+
+def populated() -> frozenset[str]:
+    """List the runs that have a process: for many runs cheaper than to ask for each.
+
+    Returns:
+        The values of ``HOMEROOM_RUN`` that the processes of this user were started with.
+    """
+    import psutil
+
+    found: set[str] = set()
+    # Twice: while one looks, a process can start another behind the look and be gone.
+    for _ in range(2):
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                found.add(process.environ().get(RUN_VARIABLE, ""))
+    return frozenset(found - {""})
 
 
 def send(pid: int, number: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 from homeroom import process
 from homeroom.errors import StateError
 from homeroom.paths import Paths
-from homeroom.run import lock, record, sweep
+from homeroom.run import lock, record, sweep, taking
 from homeroom.run.find import Found, lock_file
 
 # What the supervisor itself may take: its agent's grace, two steps of its ladder, the wipe.
@@ -108,7 +108,7 @@ def _clean(
 ) -> Stopped:
     left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
     # Whoever cleans it at this moment does what is asked for.
-    left = [entry for entry in left if entry.reason != sweep.TAKEN]
+    left = [entry for entry in left if entry.reason != taking.TAKEN]
     if left:
         return Stopped(run_id, "failed", left[0].reason)
     return Stopped(run_id, how)

@@ -67,7 +67,9 @@ def lines(path: Path, *, more: Callable[[], bool]) -> Iterator[bytes]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    rest, is_last = b"", False
+    # The pieces of a line that has no end yet: an agent may write one of a gigabyte.
+    pieces: list[bytes] = []
+    is_last = False
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         while True:
             chunk = file.read(_CHUNK)
@@ -77,9 +79,14 @@ def lines(path: Path, *, more: Callable[[], bool]) -> Iterator[bytes]:
                 # What was written before the end, but after this look, is still to be read.
                 is_last = not more()
                 continue
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from whole
-    if rest:
+            first, *others = chunk.split(b"\n")
+            pieces.append(first)
+            if others:
+                yield b"".join(pieces)
+                *whole, last = others
+                yield from whole
+                pieces = [last]
+    if rest := b"".join(pieces):
         yield rest
 
 

@@ -22,52 +22,77 @@ def discard(tree: Path, trash: Path) -> None:
         StateError: The trash cannot be used.
         StorageError: Something in the tree could not be removed.
     """
+    moved = set_aside(tree, trash)
+    if moved is not None:
+        remove_trees(moved)
+
+
+def set_aside(tree: Path, trash: Path) -> Path | None:
+    """Rename a tree into the trash: it is gone from where it could be found, at once and whole.
+
+    Args:
+        tree: A directory of ours.
+        trash: A directory on the same file system; made when it is missing.
+
+    Returns:
+        Where it is to be removed: where it was when a full disk has no place for the trash,
+        and None when there is none.
+
+    Raises:
+        StateError: The trash cannot be used.
+        StorageError: It cannot be moved.
+    """
     try:
         ensure_private_dir(trash)
     except StorageError:
-        # A full disk has no place for the trash: then not at once, but gone all the same.
-        remove_tree(tree)
-        return
+        return tree
     gone = trash / f"{tree.name}.{os.urandom(6).hex()}"
     try:
         os.rename(tree, gone)
     except FileNotFoundError:
-        return
+        return None
     except OSError as error:
         raise explain(error, tree, "move into the trash") from error
-    remove_tree(gone)
+    return gone
 
 
-def remove_tree(tree: Path) -> None:
-    """Remove a directory tree of any depth without following a symlink out of it.
+def remove_trees(*trees: Path) -> None:
+    """Remove directory trees of any depth without following a symlink out of them.
 
     ``rm`` does it: it copes with paths longer than PATH_MAX and any depth, where
     ``shutil.rmtree`` of Python before 3.13 ends in a RecursionError. Write-protected
     directories, which an agent may leave, are opened for a second try.
 
     Args:
-        tree: The directory.
+        trees: The directories; one that is gone already is no error.
 
     Raises:
         StorageError: Something is still there, with what ``rm`` said about it.
     """
-    said = _remove(tree)
-    if os.path.lexists(tree):
-        _run_tool("chmod", "-R", "u+rwX", "--", str(tree))
-        said = _remove(tree)
-    if os.path.lexists(tree):
+    said = _remove(trees)
+    if left := _left(trees):
+        _run_tool("chmod", "-R", "u+rwX", "--", *map(str, left))
+        said = _remove(left)
+    if left := _left(trees):
         raise StorageError(
-            f"cannot remove {tree}: {said.splitlines()[0] if said else 'unknown reason'}",
+            f"cannot remove {left[0]}: {said.splitlines()[0] if said else 'unknown reason'}",
             "remove it as its owner; `homeroom sweep` tries again",
         )
 
 
-def _remove(tree: Path) -> str:
+def _left(trees: Iterable[Path]) -> list[Path]:
+    return [tree for tree in trees if os.path.lexists(tree)]
+
+
+def _remove(trees: Iterable[Path]) -> str:
+    names = [str(tree) for tree in _left(trees)]
+    if not names:
+        return ""
     if sys.platform != "linux":
-        return _run_tool("rm", "-rf", "--", str(tree))
+        return _run_tool("rm", "-rf", "--", *names)
     # Nothing that is mounted below may be emptied. BusyBox has no such option, and says so.
-    said = _run_tool("rm", "-rf", "--one-file-system", "--", str(tree))
-    return _run_tool("rm", "-rf", "--", str(tree)) if "nrecognized option" in said else said
+    said = _run_tool("rm", "-rf", "--one-file-system", "--", *names)
+    return _run_tool("rm", "-rf", "--", *names) if "nrecognized option" in said else said
 
 
 def _run_tool(name: str, *arguments: str) -> str:

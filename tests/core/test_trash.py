@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homeroom.errors import StateError
-from homeroom.trash import discard, leftovers, remove_tree
+from homeroom.trash import discard, leftovers, remove_trees
 from tests.core.kinds import dig
 from tests.support.tree import snapshot
 
@@ -50,7 +50,7 @@ def test_everything_an_agent_can_make_is_removed(tmp_path: Path, outside: Path) 
         (tree / name / "sub").chmod(bits)
         (tree / name).chmod(bits)
     tree.chmod(0o500)
-    remove_tree(tree)
+    remove_trees(tree)
     assert not os.path.lexists(tree)
 
 
@@ -60,18 +60,18 @@ def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path, bits: int) -> No
     tree.mkdir()
     dig(tree, 3000)
     (tree / "d").chmod(bits)
-    remove_tree(tree)
+    remove_trees(tree)
     assert not tree.exists()
 
 
 def test_a_symlink_is_removed_and_not_what_it_names(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "link").symlink_to(outside)
-    remove_tree(tmp_path / "link")
+    remove_trees(tmp_path / "link")
     assert not os.path.lexists(tmp_path / "link")
 
 
 def test_what_is_gone_already_is_no_error(tmp_path: Path) -> None:
-    remove_tree(tmp_path / "nothing")
+    remove_trees(tmp_path / "nothing")
     discard(tmp_path / "nothing", tmp_path / "trash")
     assert os.listdir(tmp_path / "trash") == []
 

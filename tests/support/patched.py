@@ -78,7 +78,7 @@ STEPS = {
     "ended": Step(record, "save", "after", in_state("ending")),
     "archiving": Step(archive, "keep", "before"),
     "archived": Step(archive, "keep", "after"),
-    "half wiped": Step(trash, "remove_tree", "before"),
+    "half wiped": Step(trash, "remove_trees", "before"),
     "wiped": Step(home, "wipe", "after"),
     "closing": Step(record, "save", "before", in_state("ended", "failed")),
     "unlocking": Step(lock.RunLock, "release", "before"),

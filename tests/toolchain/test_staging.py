@@ -56,7 +56,7 @@ def test_a_failed_removal_does_not_hide_the_first_error(
     def fail(_tree: Path) -> None:
         raise StorageError("the disk is gone")
 
-    monkeypatch.setattr(module, "remove_tree", fail)
+    monkeypatch.setattr(module, "remove_trees", fail)
     with pytest.raises(ValueError, match="first") as told, staging(tmp_path):
         raise ValueError("first")
     assert "the disk is gone" in told.value.__notes__[0]

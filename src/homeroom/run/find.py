@@ -49,8 +49,9 @@ def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
     """
     runs: list[Found] = []
     damaged: list[str] = []
+    directory = paths.runs
     try:
-        names = os.listdir(paths.runs)
+        names = os.listdir(directory)
     except FileNotFoundError:
         return [], []
     for name in names:
@@ -58,7 +59,7 @@ def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
         if ending != "json" or not home.RUN_ID.fullmatch(run_id):
             continue
         try:
-            found = record.read(paths.runs / name)
+            found = record.read(directory / name)
         except FileNotFoundError:
             continue
         except StateError as error:
@@ -66,7 +67,7 @@ def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
             continue
         if found.run_id != run_id:
             # It names the files that others remove: it must not lead elsewhere.
-            damaged.append(f"{paths.runs / name} is damaged: it is of another run")
+            damaged.append(f"{directory / name} is damaged: it is of another run")
             continue
         # Only an open record's lock is worth a look: with a thousand ended ones it shows.
         is_open = found.state not in record.FINAL

@@ -1,47 +1,23 @@
 """Removing what dead runs left: everything that is ours, minus what is alive."""
 
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from homeroom import home, trash
 from homeroom.errors import HomeroomError, StateError, StorageError
 from homeroom.files import ensure_private_dir, explain, is_temporary
 from homeroom.paths import Paths
-from homeroom.process import end_members
-from homeroom.run import lock, record
+from homeroom.run import lock
+from homeroom.run.taking import Archive, Close, Entry, Verdict, is_left, take
 
 YOUNGEST = 300.0
 THROTTLE = 60.0
-_GRACE = 2.0
 # A write takes no longer than this: a younger file may be one that goes on at this moment.
 _UNFINISHED = 5.0
-# Why one sweep passes over what another one is at.
-TAKEN = "another sweep has it"
-
-# Given a dead run's instance and its record.
-Archive = Callable[[home.Instance, record.Record], object]
-# Given a dead run's record.
-Close = Callable[[record.Record], str | None]
-Verdict = Literal["removed", "would remove", "spared", "failed"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What a sweep did with one run or leftover.
-
-    Attributes:
-        name: The run id, or the name of a leftover in the trash.
-        verdict: What was done.
-        reason: Why.
-    """
-
-    name: str
-    verdict: Verdict
-    reason: str
+# A run that ended and left nothing: not worth a word.
+_NOTHING = Entry("", "spared", "nothing is left of it")
 
 
 @dataclass(frozen=True)
@@ -108,15 +84,22 @@ def sweep(
         What was done with each entry.
     """
     report = Report()
+    dead: list[home.Instance] = []
     for run_id in [only] if only else _run_ids(paths):
+        instance = home.instance_of(paths, run_id)
         try:
-            entry = _sweep_run(
-                paths, run_id, youngest, dry_run=dry_run, archive=archive, close=close
-            )
+            entry = _spare(paths, instance, youngest)
         except Exception as error:  # noqa: BLE001 - one run must never keep the others here
             entry = Entry(run_id, "failed", str(error))
-        if entry is not None:
+        if entry is None:
+            dead.append(instance)
+        elif entry is not _NOTHING:
             report.entries.append(entry)
+    if dry_run:
+        why = "its supervisor is gone"
+        report.entries.extend(Entry(each.run_id, "would remove", why) for each in dead)
+    else:
+        report.entries.extend(take(paths, dead, archive, close))
     if only:
         return report
     for stray in _strays((paths.runs, paths.instances), max(youngest, _UNFINISHED)):
@@ -144,71 +127,20 @@ def _run_ids(paths: Paths) -> Iterator[str]:
     yield from sorted(name for name in names if home.RUN_ID.fullmatch(name))
 
 
-def _sweep_run(
-    paths: Paths,
-    run_id: str,
-    youngest: float,
-    *,
-    dry_run: bool,
-    archive: Archive | None,
-    close: Close | None,
-) -> Entry | None:
-    instance = home.instance_of(paths, run_id)
+def _spare(paths: Paths, instance: home.Instance, youngest: float) -> Entry | None:
+    """Say why a run is to be spared, or None when it is to go."""
+    run_id = instance.run_id
     lock_file = paths.runs / f"{run_id}.lock"
     record_file = paths.runs / f"{run_id}.json"
-    if not _left(instance, record_file) and not os.path.lexists(lock_file):
-        return None
+    if not is_left(paths, instance) and not os.path.lexists(lock_file):
+        return _NOTHING
     if lock.is_held(lock_file):
         return Entry(run_id, "spared", "it is alive")
     if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
         return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
     if os.path.lexists(instance.root) and not home.is_marked(instance):
         return Entry(run_id, "spared", f"{instance.root} does not carry homeroom's mark")
-    if dry_run:
-        return Entry(run_id, "would remove", "its supervisor is gone")
-    return _take(paths, instance, archive, close)
-
-
-def _left(instance: home.Instance, record_file: Path) -> bool:
-    """Tell whether anything of a run is left to do: a tree, or a record that is still open."""
-    if os.path.lexists(instance.root) or os.path.lexists(instance.temp):
-        return True
-    current = _record_or_none(record_file)
-    return current is not None and current.state not in record.FINAL
-
-
-def _take(
-    paths: Paths, instance: home.Instance, archive: Archive | None, close: Close | None
-) -> Entry | None:
-    lock_file = paths.runs / f"{instance.run_id}.lock"
-    record_file = paths.runs / f"{instance.run_id}.json"
-    ensure_private_dir(paths.runs)
-    had_lock = os.path.lexists(lock_file)
-    held = lock.try_acquire(lock_file)
-    if held is None:
-        return Entry(instance.run_id, "spared", TAKEN)
-    # Under the lock once more: the run may have ended by itself since it was looked at.
-    if not had_lock and not _left(instance, record_file):
-        held.release()
-        return None
-    try:
-        ended = end_members(instance.run_id, _GRACE)
-        current = _record_or_none(record_file)
-        if archive is not None and current is not None and current.state not in record.FINAL:
-            archive(instance, current)
-        home.wipe(instance, paths.trash)
-        kept = None
-        if current is not None and current.state not in record.FINAL:
-            kept = close(current) if close is not None else None
-            note = f"its supervisor died; swept{f'; {kept}' if kept else ''}"
-            record.save(record_file, current.moved("crashed", ended=time.time(), note=note))
-    except BaseException:
-        held.abandon()
-        raise
-    held.release()
-    agents = f", {ended} orphaned processes ended" if ended else ""
-    more = f"; {kept}" if kept else ""
-    return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}{more}")
+    return None
 
 
 def _strays(directories: Iterable[Path], youngest: float) -> list[Path]:
@@ -238,18 +170,11 @@ def _sweep_stray(stray: Path, *, dry_run: bool) -> Entry:
     return Entry(stray.name, "removed", reason)
 
 
-def _record_or_none(path: Path) -> record.Record | None:
-    try:
-        return record.read(path)
-    except (FileNotFoundError, StateError):
-        return None
-
-
 def _sweep_leftover(leftover: Path, *, dry_run: bool) -> Entry:
     if dry_run:
         return Entry(leftover.name, "would remove", "left in the trash")
     try:
-        trash.remove_tree(leftover)
+        trash.remove_trees(leftover)
     except StorageError as error:
         return Entry(leftover.name, "failed", str(error))
     return Entry(leftover.name, "removed", "left in the trash")

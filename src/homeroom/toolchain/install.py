@@ -25,7 +25,7 @@ from homeroom.toolchain.store import (
     override,
     require,
 )
-from homeroom.trash import remove_tree
+from homeroom.trash import remove_trees
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _make(
         fetch_packages(stage, pins, environ, lock, poll)
         for scrap in (CACHE, TEMPORARY):
             if os.path.lexists(stage / scrap):
-                remove_tree(stage / scrap)
+                remove_trees(stage / scrap)
         _close_to_others(stage)
         toolchain = health.check(stage, pins)
         poll()

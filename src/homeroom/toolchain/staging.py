@@ -12,7 +12,7 @@ from pathlib import Path
 from homeroom.errors import HomeroomError
 from homeroom.files import PRIVATE_DIR, PRIVATE_FILE, create_private, explain, replace_private
 from homeroom.toolchain.store import MARK
-from homeroom.trash import remove_tree
+from homeroom.trash import remove_trees
 
 STAGING_MARK = ".homeroom-staging"
 _NAME = re.compile(r"\.staging-[0-9a-f]{12}")
@@ -62,7 +62,7 @@ def remove_leftovers(directory: Path) -> None:
     """
     for entry in sorted(directory.iterdir()):
         if _NAME.fullmatch(entry.name) and _is_ours(entry):
-            remove_tree(entry)
+            remove_trees(entry)
 
 
 def _is_ours(entry: Path) -> bool:
@@ -106,7 +106,7 @@ def staging(directory: Path) -> Iterator[Path]:
 def _remove_after(first: BaseException, stage: Path) -> None:
     # What went wrong first is what the user must hear; a leftover goes with the next setup.
     try:
-        remove_tree(stage)
+        remove_trees(stage)
     except (HomeroomError, OSError) as second:
         first.add_note(f"and {stage} could not be removed: {second}")
 
@@ -134,7 +134,7 @@ def publish(stage: Path, final: Path, mark: bytes) -> None:
     _sync(final.parent)
     (final / STAGING_MARK).unlink()
     if damaged:
-        remove_tree(damaged)
+        remove_trees(damaged)
 
 
 def _set_aside(final: Path) -> Path | None:

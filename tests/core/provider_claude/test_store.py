@@ -8,7 +8,7 @@ import pytest
 from homeroom.errors import CredentialError
 from homeroom.provider.claude import Claude
 from homeroom.provider.values import Room
-from homeroom.trash import remove_tree
+from homeroom.trash import remove_trees
 from tests.core.kinds import dig
 from tests.core.provider_claude.scene import (
     ACCESS,
@@ -145,7 +145,7 @@ def test_no_tree_that_an_agent_digs_keeps_transcripts_from_being_found(
     try:
         assert Claude().transcripts(room.home) == [projects / "-w/a.jsonl"]
     finally:
-        remove_tree(projects / "deep")
+        remove_trees(projects / "deep")
 
 
 def test_transcripts_behind_a_symlink_are_none(room: Room, user: Path) -> None:

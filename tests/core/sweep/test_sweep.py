@@ -253,7 +253,7 @@ def test_a_leftover_that_cannot_be_removed_is_reported_and_keeps_no_other(
             raise StorageError(f"cannot remove {tree}: busy")
         shutil.rmtree(tree)
 
-    monkeypatch.setattr(trash, "remove_tree", fail_at_b)
+    monkeypatch.setattr(trash, "remove_trees", fail_at_b)
     assert verdicts(paths) == {"a": "removed", "b": "failed", "c": "removed"}
 
 

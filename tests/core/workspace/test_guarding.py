@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeroom.errors import WorkspaceError
-from homeroom.trash import remove_tree
+from homeroom.trash import remove_trees
 from homeroom.workspace import OBEYED, find
 from tests.core.kinds import dig
 from tests.core.workspace.scene import (
@@ -149,7 +149,7 @@ def test_a_repository_of_any_depth_is_looked_through(look: Look, tmp_path: Path)
     try:
         assert project / ".git/config" in look(project).guarded()
     finally:
-        remove_tree(project / ".git")
+        remove_trees(project / ".git")
 
 
 def test_what_is_missing_is_named_so_that_its_making_can_be_seen(
