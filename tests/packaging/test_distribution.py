@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def test_the_wheel_has_the_pins_as_they_are(distribution: Distribution) -> None:
 def test_the_wheel_has_the_man_page_and_the_completions(distribution: Distribution) -> None:
     with zipfile.ZipFile(distribution.wheel) as wheel:
         shared = {name.partition(".data/data/")[2] for name in wheel.namelist()}
-    assert shared - {""} == {
+    assert "share/doc/homeroom/docs/how-to/sandbox-refused.md" in shared
+    assert {name for name in shared if name and "/doc/" not in name} == {
         "share/bash-completion/completions/homeroom",
         "share/fish/vendor_completions.d/homeroom.fish",
         "share/man/man1/homeroom.1",
@@ -75,6 +77,17 @@ def test_pipx_installs_it_with_its_man_page(distribution: Distribution, tmp_path
     )
     assert said.stdout.decode() == f"homeroom {__version__}\n"
     assert (tmp_path / "man/man1/homeroom.1").is_file()
+    # An error leads a beginner to a page: it must be on the machine.
+    failed = subprocess.run(
+        [tmp_path / "bin/homeroom", "start"],
+        env=env | {"PATH": "/nowhere", "HTTPS_PROXY": "socks5://h"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    page = re.search(r"(/\S+/docs/how-to/\S+\.md)", failed.stderr)
+    assert page is not None, failed.stderr
+    assert Path(page[1]).is_file()
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sources"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from homeroom import __version__
+from homeroom.cli.pages import located
 
 if TYPE_CHECKING:
     from homeroom.check.model import Result
@@ -204,7 +205,7 @@ def _text(document: Mapping[str, Any]) -> str:
         if probe["fixed"]:
             lines.append(f"       mended: {probe['fixed']}")
         if probe["cure"] and probe["verdict"] != "ok":
-            lines.append(f"       do: {probe['cure']}")
+            lines.append(f"       do: {located(probe['cure'])}")
     counts = ", ".join(
         f"{number} {verdict}" for verdict, number in document["counts"].items() if number
     )

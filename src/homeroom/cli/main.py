@@ -191,7 +191,9 @@ def _explain(error: HomeroomError, *, as_json: bool) -> None:
         print(json.dumps({"schema": 1, "error": content}, indent=2))
     _say(f"error: {error.message}")
     if error.hint:
-        _say(f"hint: {error.hint}")
+        from homeroom.cli.pages import located
+
+        _say(f"hint: {located(error.hint)}")
 
 
 def _say(line: str) -> None:
