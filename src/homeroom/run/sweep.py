@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from homeroom import home, trash
-from homeroom.errors import HomeroomError, StateError, StorageError
-from homeroom.files import ensure_private_dir, explain, is_temporary
+from homeroom.errors import HomeroomError, StateError
+from homeroom.files import ensure_private_dir, explain, is_temporary, is_there
 from homeroom.paths import Paths
 from homeroom.process import end_members
 from homeroom.run import lock, record
@@ -119,9 +119,14 @@ def sweep(
             report.entries.append(entry)
     if only:
         return report
-    for stray in _strays((paths.runs, paths.instances), max(youngest, _UNFINISHED)):
-        report.entries.append(_sweep_stray(stray, dry_run=dry_run))
-    for directory in (paths.trash, paths.temp / "trash"):
+    for directory in (paths.runs, paths.instances):
+        try:
+            strays = _strays(directory, max(youngest, _UNFINISHED))
+        except OSError as error:
+            report.entries.append(Entry(str(directory), "failed", str(error)))
+            continue
+        report.entries.extend(_sweep_stray(stray, dry_run=dry_run) for stray in strays)
+    for directory in (paths.trash, paths.temp / "trash", paths.instances / "trash"):
         try:
             leftovers = trash.leftovers([directory])
         except (HomeroomError, OSError) as error:
@@ -131,17 +136,20 @@ def sweep(
     return report
 
 
-def _run_ids(paths: Paths) -> Iterator[str]:
+def _run_ids(paths: Paths) -> list[str]:
     names: set[str] = set()
-    if os.path.lexists(paths.instances):
-        if paths.instances.is_symlink():
-            raise StateError(f"{paths.instances} is a symlink", "replace it by a directory")
-        if not paths.instances.is_dir():
-            raise StateError(f"{paths.instances} is not a directory", "move it out of the way")
-        names.update(os.listdir(paths.instances))
-    if paths.runs.is_dir():
-        names.update(name.partition(".")[0] for name in os.listdir(paths.runs))
-    yield from sorted(name for name in names if home.RUN_ID.fullmatch(name))
+    for directory in (paths.instances, paths.runs):
+        try:
+            if directory.is_symlink():
+                raise StateError(f"{directory} is a symlink", "replace it by a directory")
+            names.update(name.partition(".")[0] for name in os.listdir(directory))
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError as error:
+            raise StateError(f"{directory} is not a directory", "move it out of the way") from error
+        except OSError as error:
+            raise explain(error, directory, "look through") from error
+    return sorted(name for name in names if home.RUN_ID.fullmatch(name))
 
 
 def _sweep_run(
@@ -156,13 +164,13 @@ def _sweep_run(
     instance = home.instance_of(paths, run_id)
     lock_file = paths.runs / f"{run_id}.lock"
     record_file = paths.runs / f"{run_id}.json"
-    if not _left(instance, record_file) and not os.path.lexists(lock_file):
+    if not _left(instance, record_file) and not is_there(lock_file):
         return None
     if lock.is_held(lock_file):
         return Entry(run_id, "spared", "it is alive")
     if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
         return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
-    if os.path.lexists(instance.root) and not home.is_marked(instance):
+    if is_there(instance.root) and not home.is_marked(instance):
         return Entry(run_id, "spared", f"{instance.root} does not carry homeroom's mark")
     if dry_run:
         return Entry(run_id, "would remove", "its supervisor is gone")
@@ -171,7 +179,7 @@ def _sweep_run(
 
 def _left(instance: home.Instance, record_file: Path) -> bool:
     """Tell whether anything of a run is left to do: a tree, or a record that is still open."""
-    if os.path.lexists(instance.root) or os.path.lexists(instance.temp):
+    if is_there(instance.root) or is_there(instance.temp):
         return True
     current = _record_or_none(record_file)
     return current is not None and current.state not in record.FINAL
@@ -183,7 +191,7 @@ def _take(
     lock_file = paths.runs / f"{instance.run_id}.lock"
     record_file = paths.runs / f"{instance.run_id}.json"
     ensure_private_dir(paths.runs)
-    had_lock = os.path.lexists(lock_file)
+    had_lock = is_there(lock_file)
     held = lock.try_acquire(lock_file)
     if held is None:
         return Entry(instance.run_id, "spared", TAKEN)
@@ -211,14 +219,18 @@ def _take(
     return Entry(instance.run_id, "removed", f"its supervisor is gone{agents}{more}")
 
 
-def _strays(directories: Iterable[Path], youngest: float) -> list[Path]:
+def _strays(directory: Path, youngest: float) -> list[Path]:
     """List files that a process had not finished when it died."""
+    try:
+        names = sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     return [
-        path
-        for directory in directories
-        if directory.is_dir()
-        for path in sorted(directory.iterdir())
-        if _is_unfinished(path.name) and path.is_file() and lock.age(path) >= youngest
+        directory / name
+        for name in names
+        if _is_unfinished(name)
+        and (directory / name).is_file()
+        and lock.age(directory / name) >= youngest
     ]
 
 
@@ -250,6 +262,6 @@ def _sweep_leftover(leftover: Path, *, dry_run: bool) -> Entry:
         return Entry(leftover.name, "would remove", "left in the trash")
     try:
         trash.remove_tree(leftover)
-    except StorageError as error:
+    except HomeroomError as error:
         return Entry(leftover.name, "failed", str(error))
     return Entry(leftover.name, "removed", "left in the trash")
