@@ -12,7 +12,7 @@ import msgspec
 from homeroom.config import Config
 from homeroom.credential.secret import Credential
 from homeroom.credential.vault import Vault, command, open_vault
-from homeroom.errors import CredentialError, HomeroomError, StateError
+from homeroom.errors import CredentialError, HomeroomError
 from homeroom.home import RUN_ID
 from homeroom.paths import Paths
 from homeroom.plan import Plan
@@ -82,13 +82,11 @@ def holders(paths: Paths, grant: str, run_id: str) -> list[str]:
         other = path.name.removesuffix(".json")
         if other == run_id or not RUN_ID.fullmatch(other):
             continue
-        # The lock first: most records are history, and need not be read.
-        if not lock.is_held(path.with_suffix(".lock")):
-            continue
         try:
-            if record.read(path).grant == grant:
+            # The lock first: most records are history, and need not be read.
+            if lock.is_held(path.with_suffix(".lock")) and record.read(path).grant == grant:
                 found.append(other)
-        except (FileNotFoundError, StateError):
+        except (FileNotFoundError, HomeroomError):
             continue
     return found
 

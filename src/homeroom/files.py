@@ -128,6 +128,24 @@ def replace_private(path: Path, content: bytes) -> None:
         raise
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether something has that name, be it a symlink to nothing.
+
+    Unlike ``os.path.lexists``, which takes what it cannot look at for missing.
+
+    Raises:
+        StateError: It cannot be looked at.
+        StorageError: The operating system refused for another reason.
+    """
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise explain(error, path, "look at") from error
+    return True
+
+
 def is_temporary(name: str) -> bool:
     """Tell whether a file of that name is what ``replace_private`` had not finished."""
     return re.fullmatch(r"\..+\.[0-9a-f]{12}", name) is not None
@@ -179,3 +197,10 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
     if len(content) > limit:
         raise StorageError(f"{path} is larger than {limit} bytes, which no such file is")
     return content
+
+
+def is_no_file(error: StorageError) -> bool:
+    """Tell whether ``read_regular`` found something that is no file, not one it cannot read."""
+    cause = error.__cause__
+    no_file = (errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO)
+    return not isinstance(cause, OSError) or cause.errno in no_file

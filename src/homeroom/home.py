@@ -12,6 +12,8 @@ from homeroom.files import (
     create_private,
     ensure_private_dir,
     explain,
+    is_no_file,
+    is_there,
     read_regular,
     replace_private,
 )
@@ -134,17 +136,12 @@ def is_marked(instance: Instance) -> bool:
 
     An empty one counts: its maker was killed between making and marking it, and removing
     it can lose nothing.
+
+    Raises:
+        StateError: It cannot be looked at.
+        StorageError: The same, for another reason.
     """
-    try:
-        status = os.lstat(instance.root)
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            return False
-        if not os.listdir(instance.root):
-            return True
-        mark = read_regular(instance.root / MARK, 4096)
-    except (OSError, StorageError):
-        return False
-    return mark == f"{instance.run_id}\n".encode()
+    return _carries(instance.root, instance.run_id)
 
 
 def wipe(instance: Instance, rubbish: Path) -> None:
@@ -176,27 +173,33 @@ def set_aside(instance: Instance, rubbish: Path) -> tuple[Path, ...]:
         StorageError: Something could not be moved.
     """
     moved: list[Path | None] = []
-    if os.path.lexists(instance.temp) and _is_temp_of(instance):
-        moved.append(trash.set_aside(instance.temp, instance.temp.parent / "trash"))
-    if os.path.lexists(instance.root):
+    # The short directory's name is 12 digits of the run's, which another one may share.
+    if is_there(instance.temp) and _carries(instance.temp, str(instance.root)):
+        moved.append(trash.set_aside(instance.temp, instance.temp.parent / "trash", last=MARK))
+    if is_there(instance.root):
         if not is_marked(instance):
             raise StateError(
                 f"{instance.root} does not carry homeroom's mark, so it was left alone",
                 "look at it, and remove it by hand if it is a leftover",
             )
-        moved.append(trash.set_aside(instance.root, rubbish))
+        moved.append(trash.set_aside(instance.root, rubbish, last=MARK))
     return tuple(path for path in moved if path is not None)
 
 
-def _is_temp_of(instance: Instance) -> bool:
-    """Tell whether the short directory belongs to this very run: 12 digits may collide."""
+def _carries(directory: Path, mark: str) -> bool:
+    """Tell whether a directory is ours and carries a mark, or is empty."""
     try:
-        status = os.lstat(instance.temp)
+        status = os.lstat(directory)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return False
-        if not os.listdir(instance.temp):
+        if not os.listdir(directory):
             return True
-        mark = read_regular(instance.temp / MARK, 65536)
-    except (OSError, StorageError):
+        return read_regular(directory / MARK, 65536) == os.fsencode(f"{mark}\n")
+    except FileNotFoundError:
         return False
-    return os.fsdecode(mark) == f"{instance.root}\n"
+    except StorageError as error:
+        if not is_no_file(error):
+            raise
+        return False
+    except OSError as error:
+        raise explain(error, directory, "look at") from error

@@ -11,7 +11,7 @@ from homeroom import adoption, archive, home, notice, plan, worktree
 from homeroom.config import Config
 from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
-from homeroom.files import ensure_private_dir, explain
+from homeroom.files import ensure_private_dir, explain, is_there
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.process import identity
@@ -221,7 +221,12 @@ class _Run:
 
     def unlock(self) -> None:
         """Let the lock go; its file stays while something of the run is left."""
-        if os.path.lexists(self._instance.root) or os.path.lexists(self._instance.temp):
+        try:
+            left = is_there(self._instance.root) or is_there(self._instance.temp)
+        except BaseException:
+            self._lock.abandon()
+            raise
+        if left:
             self._lock.abandon()
         else:
             self._lock.release()

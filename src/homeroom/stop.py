@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from homeroom import process
-from homeroom.errors import StateError
+from homeroom.errors import HomeroomError
 from homeroom.paths import Paths
 from homeroom.run import lock, record, sweep, taking
 from homeroom.run.find import Found, lock_file
@@ -59,6 +59,9 @@ def stop(
         if run.is_alive and _signal(run, signal.SIGTERM):
             # One that was stopped by Ctrl-Z hears of it only when it goes on.
             _signal(run, signal.SIGCONT)
+        elif run.is_alive:
+            # Nobody knows who holds it: whoever does sees its agent end, and ends as well.
+            process.end_members(run.record.run_id, grace)
     deadline = time.monotonic() + grace + _SUPERVISOR_SLACK
     return [_finish(paths, run, deadline, clean) for run in runs]
 
@@ -99,7 +102,7 @@ def _is_closed(paths: Paths, run_id: str) -> bool:
     """Tell whether a run's record says that it is over; a damaged or missing one does not."""
     try:
         return record.read(paths.runs / f"{run_id}.json").state in record.FINAL
-    except (FileNotFoundError, StateError):
+    except (FileNotFoundError, HomeroomError):
         return False
 
 

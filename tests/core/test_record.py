@@ -177,7 +177,7 @@ def test_a_record_that_names_another_run_counts_for_none(tmp_path: Path) -> None
     paths = locate({"HOMEROOM_HOME": str(tmp_path)})
     paths.runs.mkdir(parents=True)
     save(paths.runs / f"run_{'1' * 32}.json", make(run_id="../../../victim", state="ended"))
-    runs, damaged = all_runs(paths)
+    runs, unread = all_runs(paths)
     assert runs == []
-    assert len(damaged) == 1
-    assert "is damaged" in damaged[0]
+    assert len(unread) == 1
+    assert "is damaged" in unread[0].why

@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 
+from homeroom.paths import locate
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
+from tests.life.scene import OLD, Scene
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls, model_server, says
 from tests.support.runs import assert_nothing_left, processes, records
 
 T = TypeVar("T")
 ANSWER = "All is well in here."
-# A sweep leaves alone what is younger than five minutes.
-OLD = 600
 
 
 def wait_until(condition: Callable[[], T], timeout: float = 30) -> T:
@@ -155,6 +155,12 @@ def life_slow_server(toolchain: Toolchain) -> Iterator[ModelServer]:
     options = ("--latency", "500", "--journal-max", "0")
     with model_server(toolchain, [says("slow " * 2000)], *options) as server:
         yield server
+
+
+@pytest.fixture
+def scene(private_home: PrivateHome) -> Scene:
+    """Runs without an agent."""
+    return Scene(locate(private_home.env), private_home.env)
 
 
 @pytest.fixture

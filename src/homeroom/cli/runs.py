@@ -65,9 +65,9 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 def _shown(arguments: argparse.Namespace, places: "Paths") -> str:
     from homeroom.run import find, record
 
-    runs, damaged = find.all_runs(places)
-    for line in damaged:
-        print(f"homeroom: {line}", file=sys.stderr)
+    runs, unread = find.all_runs(places)
+    for other in unread:
+        print(f"homeroom: {other.why}", file=sys.stderr)
     # One whose supervisor died is shown until it is swept: there is something to be done.
     rows = [
         _row(places, run)

@@ -57,9 +57,11 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     settings = config.load(places.config_file)
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
     if arguments.all:
-        chosen = [found for found in find.all_runs(places)[0] if found.is_alive]
+        runs, unread = find.all_runs(places)
+        chosen = [run for run in (*runs, *(one.found(places) for one in unread)) if run.is_alive]
     else:
-        chosen = [find.one(places, word) for word in dict.fromkeys(arguments.runs)]
+        words = dict.fromkeys(arguments.runs)
+        chosen = [find.one(places, word, unread=True) for word in words]
 
     def clean(run_id: str) -> sweep.Report:
         return aftermath.sweep_dead(places, places=masters, tell=_tell, only=run_id)

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom import home
-from homeroom.errors import StateError, UsageError
+from homeroom.errors import HomeroomError, StateError, StorageError, UsageError
+from homeroom.files import explain, is_there
 from homeroom.paths import Paths
+from homeroom.process import identity
 from homeroom.run import lock, record
 from homeroom.run.record import Record
 
 _SHORTEST = 4
+_BEGINNING = 10.0
 
 
 @dataclass(frozen=True)
@@ -33,46 +36,111 @@ class Found:
         return "crashed"
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A run whose record is gone or cannot be read.
+
+    Attributes:
+        run_id: The run.
+        why: What is wrong.
+        is_alive: Whether its lock is held, or nobody can tell.
+    """
+
+    run_id: str
+    why: str
+    is_alive: bool
+
+    def found(self, paths: Paths) -> Found:
+        """Give the run to those who need no more than its id and its supervisor.
+
+        Args:
+            paths: homeroom's directories.
+        """
+        holder = lock.holder(lock_file(paths, self.run_id)) or 0
+        known = Record(
+            run_id=self.run_id,
+            provider="",
+            workspace="",
+            state="running",
+            created=0,
+            supervisor=holder,
+            supervisor_identity=identity(holder),
+        )
+        return Found(known, self.is_alive)
+
+
 def lock_file(paths: Paths, run_id: str) -> Path:
     """Tell where a run's lock is."""
     return paths.runs / f"{run_id}.lock"
 
 
-def all_runs(paths: Paths) -> tuple[list[Found], list[str]]:
+def all_runs(paths: Paths) -> tuple[list[Found], list[Unread]]:
     """Read every record.
 
     Args:
         paths: homeroom's directories.
 
     Returns:
-        The runs, oldest first, and what is wrong with the records that cannot be read.
+        The runs, oldest first, and those that nothing more is known of.
+
+    Raises:
+        StateError: There is no looking through the records.
+        StorageError: The same, for another reason.
     """
-    runs: list[Found] = []
-    damaged: list[str] = []
-    directory = paths.runs
     try:
-        names = os.listdir(directory)
+        names = os.listdir(paths.runs)
     except FileNotFoundError:
         return [], []
-    for name in names:
-        run_id, _, ending = name.partition(".")
-        if ending != "json" or not home.RUN_ID.fullmatch(run_id):
-            continue
+    except OSError as error:
+        raise explain(error, paths.runs, "look through") from error
+    runs: list[Found] = []
+    unread: list[Unread] = []
+    # A lock tells of a run whose record was deleted.
+    ids = {name.removesuffix(".json").removesuffix(".lock") for name in names}
+    for run_id in sorted(one for one in ids if home.RUN_ID.fullmatch(one)):
+        found = _look(paths, run_id)
+        if isinstance(found, Found):
+            runs.append(found)
+        elif found is not None:
+            unread.append(found)
+    return sorted(runs, key=lambda run: run.record.created), unread
+
+
+def _look(paths: Paths, run_id: str) -> Found | Unread | None:
+    path = paths.runs / f"{run_id}.json"
+    is_alive = True
+    try:
         try:
-            found = record.read(directory / name)
+            found = record.read(path)
         except FileNotFoundError:
-            continue
-        except StateError as error:
-            damaged.append(error.message)
-            continue
+            return _without_record(paths, run_id)
+        except (StateError, StorageError) as error:
+            is_alive = _is_alive(paths, run_id)
+            return Unread(run_id, error.message, is_alive)
         if found.run_id != run_id:
             # It names the files that others remove: it must not lead elsewhere.
-            damaged.append(f"{directory / name} is damaged: it is of another run")
-            continue
+            is_alive = _is_alive(paths, run_id)
+            return Unread(run_id, f"{path} is damaged: it is of another run", is_alive)
         # Only an open record's lock is worth a look: with a thousand ended ones it shows.
         is_open = found.state not in record.FINAL
-        runs.append(Found(found, is_open and lock.is_held(lock_file(paths, run_id))))
-    return sorted(runs, key=lambda run: run.record.created), damaged
+        return Found(found, is_open and _is_alive(paths, run_id))
+    except HomeroomError as error:
+        return Unread(run_id, error.message, is_alive)
+
+
+def _without_record(paths: Paths, run_id: str) -> Unread | None:
+    # A run that begins at this moment has a lock and no record yet.
+    if lock.age(lock_file(paths, run_id)) < _BEGINNING or not is_there(lock_file(paths, run_id)):
+        return None
+    is_alive = _is_alive(paths, run_id)
+    how = "alive" if is_alive else "over, not swept"
+    return Unread(
+        run_id, f"{run_id} is {how}, and its record is gone: run `homeroom stop {run_id}`", is_alive
+    )
+
+
+def _is_alive(paths: Paths, run_id: str) -> bool:
+    return lock.is_held(lock_file(paths, run_id))
 
 
 def refuse_taken(paths: Paths, name: str | None, run_id: str | None = None) -> None:
@@ -99,21 +167,23 @@ def refuse_taken(paths: Paths, name: str | None, run_id: str | None = None) -> N
             )
 
 
-def one(paths: Paths, word: str, *, alive: bool = False) -> Found:
+def one(paths: Paths, word: str, *, alive: bool = False, unread: bool = False) -> Found:
     """Find the run that a user means.
 
     Args:
         paths: homeroom's directories.
         word: Its name, its id, or a beginning of that no other run shares.
         alive: Whether only runs that are alive count.
+        unread: Whether one counts of which nothing but its id is known.
 
     Returns:
         The run. Of several with one name the one that is alive, else the newest.
 
     Raises:
         UsageError: None is meant, or several.
+        StateError: Its record is gone or cannot be read.
     """
-    runs, _ = all_runs(paths)
+    runs, strange = all_runs(paths)
     if alive:
         runs = [run for run in runs if run.is_alive]
     named = [run for run in runs if run.record.name == word]
@@ -121,6 +191,10 @@ def one(paths: Paths, word: str, *, alive: bool = False) -> Found:
         return max(named, key=lambda run: (run.is_alive, run.record.created))
     plain = word.removeprefix("run_")
     begun = [run for run in runs if run.record.run_id.startswith(f"run_{plain}")]
+    others = [run for run in strange if run.run_id.startswith(f"run_{plain}")]
+    if not begun and len(others) == 1 and len(plain) >= _SHORTEST and not unread:
+        raise StateError(others[0].why, f"homeroom stop {others[0].run_id[:12]}")
+    begun += [run.found(paths) for run in others]
     if len(begun) == 1 and len(plain) >= _SHORTEST:
         return begun[0]
     kind = "live run" if alive else "run"

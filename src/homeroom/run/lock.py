@@ -12,6 +12,9 @@ from typing import Self
 from homeroom.errors import StateError
 from homeroom.files import PRIVATE_FILE, explain
 
+# Nothing is there, or something that nobody can have locked.
+_NO_LOCK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
+
 
 @dataclass
 class RunLock:
@@ -109,21 +112,51 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a living process holds a lock, without making or removing the file."""
+    """Tell whether a living process holds a lock, without making or removing the file.
+
+    Raises:
+        StateError: Nobody can tell: the file cannot be opened.
+        StorageError: The same, for another reason.
+    """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in _NO_LOCK:
+            return False
+        raise explain(error, path, "look at the lock") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
-        return True
+    except OSError as error:
+        raise explain(error, path, "look at the lock") from error
     else:
         return False
     finally:
         os.close(descriptor)
+
+
+def holder(path: Path) -> int | None:
+    """Find the process that holds a lock, as far as the kernel tells (proc_locks(5)).
+
+    Args:
+        path: The lock file.
+
+    Returns:
+        Its pid; None when nobody holds it, or nobody tells.
+    """
+    try:
+        status = os.stat(path, follow_symlinks=False)
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in lines:
+        # 1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF
+        words = line.split()
+        if words[1:2] == ["FLOCK"] and words[5:6] == [device] and words[4] != "0":
+            return int(words[4])
+    return None
 
 
 def age(path: Path) -> float:

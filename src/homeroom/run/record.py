@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from homeroom.errors import StateError, StorageError
-from homeroom.files import explain, read_regular, replace_private
+from homeroom.files import explain, is_no_file, read_regular, replace_private
 
 SCHEMA = 1
 _LIMIT = 1024 * 1024
@@ -107,10 +107,13 @@ def read(path: Path) -> Record:
     Raises:
         FileNotFoundError: There is none.
         StateError: It is damaged, or of a newer homeroom.
+        StorageError: It may be neither, but cannot be read.
     """
     try:
         content = read_regular(path, _LIMIT)
     except StorageError as error:
+        if not is_no_file(error):
+            raise
         raise StateError(str(error)) from error
     try:
         found = msgspec.json.decode(content, type=Record)

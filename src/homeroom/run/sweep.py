@@ -1,13 +1,13 @@
 """Removing what dead runs left: everything that is ours, minus what is alive."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from homeroom import home, trash
-from homeroom.errors import HomeroomError, StateError, StorageError
-from homeroom.files import ensure_private_dir, explain, is_temporary
+from homeroom.errors import HomeroomError, StateError
+from homeroom.files import ensure_private_dir, explain, is_temporary, is_there
 from homeroom.paths import Paths
 from homeroom.run import lock
 from homeroom.run.taking import Archive, Close, Entry, Verdict, is_left, take
@@ -100,31 +100,45 @@ def sweep(
         report.entries.extend(Entry(each.run_id, "would remove", why) for each in dead)
     else:
         report.entries.extend(take(paths, dead, archive, close))
-    if only:
-        return report
-    for stray in _strays((paths.runs, paths.instances), max(youngest, _UNFINISHED)):
-        report.entries.append(_sweep_stray(stray, dry_run=dry_run))
-    for directory in (paths.trash, paths.temp / "trash"):
-        try:
-            leftovers = trash.leftovers([directory])
-        except (HomeroomError, OSError) as error:
-            report.entries.append(Entry(str(directory), "failed", str(error)))
-            continue
-        report.entries.extend(_sweep_leftover(path, dry_run=dry_run) for path in leftovers)
+    if not only:
+        report.entries.extend(_sweep_loose(paths, max(youngest, _UNFINISHED), dry_run=dry_run))
     return report
 
 
-def _run_ids(paths: Paths) -> Iterator[str]:
+def _sweep_loose(paths: Paths, youngest: float, *, dry_run: bool) -> Iterator[Entry]:
+    """Remove what belongs to no run any more: unfinished files, and what is in the trash."""
+    for directory in (paths.runs, paths.instances):
+        try:
+            strays = _strays(directory, youngest)
+        except OSError as error:
+            yield Entry(str(directory), "failed", str(error))
+            continue
+        for stray in strays:
+            yield _sweep_stray(stray, dry_run=dry_run)
+    for directory in (paths.trash, paths.temp / "trash", paths.instances / "trash"):
+        try:
+            leftovers = trash.leftovers([directory])
+        except (HomeroomError, OSError) as error:
+            yield Entry(str(directory), "failed", str(error))
+            continue
+        for path in leftovers:
+            yield _sweep_leftover(path, dry_run=dry_run)
+
+
+def _run_ids(paths: Paths) -> list[str]:
     names: set[str] = set()
-    if os.path.lexists(paths.instances):
-        if paths.instances.is_symlink():
-            raise StateError(f"{paths.instances} is a symlink", "replace it by a directory")
-        if not paths.instances.is_dir():
-            raise StateError(f"{paths.instances} is not a directory", "move it out of the way")
-        names.update(os.listdir(paths.instances))
-    if paths.runs.is_dir():
-        names.update(name.partition(".")[0] for name in os.listdir(paths.runs))
-    yield from sorted(name for name in names if home.RUN_ID.fullmatch(name))
+    for directory in (paths.instances, paths.runs):
+        try:
+            if directory.is_symlink():
+                raise StateError(f"{directory} is a symlink", "replace it by a directory")
+            names.update(name.partition(".")[0] for name in os.listdir(directory))
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError as error:
+            raise StateError(f"{directory} is not a directory", "move it out of the way") from error
+        except OSError as error:
+            raise explain(error, directory, "look through") from error
+    return sorted(name for name in names if home.RUN_ID.fullmatch(name))
 
 
 def _spare(paths: Paths, instance: home.Instance, youngest: float) -> Entry | None:
@@ -132,25 +146,29 @@ def _spare(paths: Paths, instance: home.Instance, youngest: float) -> Entry | No
     run_id = instance.run_id
     lock_file = paths.runs / f"{run_id}.lock"
     record_file = paths.runs / f"{run_id}.json"
-    if not is_left(paths, instance) and not os.path.lexists(lock_file):
+    if not is_left(paths, instance) and not is_there(lock_file):
         return _NOTHING
     if lock.is_held(lock_file):
         return Entry(run_id, "spared", "it is alive")
     if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
         return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
-    if os.path.lexists(instance.root) and not home.is_marked(instance):
+    if is_there(instance.root) and not home.is_marked(instance):
         return Entry(run_id, "spared", f"{instance.root} does not carry homeroom's mark")
     return None
 
 
-def _strays(directories: Iterable[Path], youngest: float) -> list[Path]:
+def _strays(directory: Path, youngest: float) -> list[Path]:
     """List files that a process had not finished when it died."""
+    try:
+        names = sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     return [
-        path
-        for directory in directories
-        if directory.is_dir()
-        for path in sorted(directory.iterdir())
-        if _is_unfinished(path.name) and path.is_file() and lock.age(path) >= youngest
+        directory / name
+        for name in names
+        if _is_unfinished(name)
+        and (directory / name).is_file()
+        and lock.age(directory / name) >= youngest
     ]
 
 
@@ -175,6 +193,6 @@ def _sweep_leftover(leftover: Path, *, dry_run: bool) -> Entry:
         return Entry(leftover.name, "would remove", "left in the trash")
     try:
         trash.remove_trees(leftover)
-    except StorageError as error:
+    except HomeroomError as error:
         return Entry(leftover.name, "failed", str(error))
     return Entry(leftover.name, "removed", "left in the trash")

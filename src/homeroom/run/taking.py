@@ -1,7 +1,6 @@
 """Taking dead runs: what still runs of them is ended, their trees go, their records close."""
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from homeroom import home, trash
-from homeroom.errors import StateError, StorageError
-from homeroom.files import ensure_private_dir
+from homeroom.errors import HomeroomError, StateError
+from homeroom.files import ensure_private_dir, is_there
 from homeroom.paths import Paths
 from homeroom.process import end_members, populated
 from homeroom.run import lock, record
@@ -96,7 +95,7 @@ def take(
                 elif one is not None:
                     taken.append(one)
             # What is left of one is said below, where its turn comes.
-            with contextlib.suppress(StorageError):
+            with contextlib.suppress(HomeroomError):
                 trash.remove_trees(*(tree for one in taken for tree in one.trees))
             for one in taken:
                 try:
@@ -110,7 +109,7 @@ def take(
 
 def is_left(paths: Paths, instance: home.Instance) -> bool:
     """Tell whether anything of a run is left to do: a tree, or a record that is still open."""
-    if os.path.lexists(instance.root) or os.path.lexists(instance.temp):
+    if is_there(instance.root) or is_there(instance.temp):
         return True
     return _open_record(paths, instance.run_id) is not None
 
