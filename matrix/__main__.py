@@ -3,15 +3,17 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from homeroom import provider
 from homeroom.files import explain
 from homeroom.sandbox.capabilities import parse
 from matrix import catalogue, engine, grid, image, options, report
+from matrix.agents import Agent
 from matrix.catalogue import Catalogue
 from matrix.context import ROOT
-from matrix.grid import Cell
+from matrix.grid import Cell, Try
 from matrix.package import version_of
 from matrix.rig import Rig, rig, tell
 
@@ -20,6 +22,7 @@ examples:
   nox -s matrix                            every version of container/matrix.toml
   nox -s matrix -- --ci                    the few that the repository's own CI tries
   nox -s matrix -- --srt 0.0.56,0.0.83     these
+  nox -s matrix -- --claude 2.1.214        an agent's real program, in the pinned srt
   nox -s matrix -- --package srt.tgz       a package of your own (npm pack makes one)
   nox -s matrix -- --new                   the newest one published
   python -m matrix --list-github           a job list for a CI server
@@ -71,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--srt", metavar="VERSIONS", help="versions to try, parted by commas")
+    which.add_argument(
+        "--srt", metavar="VERSIONS", help="versions to try, parted by commas; latest is one"
+    )
     which.add_argument("--ci", action="store_true", help="the versions that CI tries")
     which.add_argument("--new", action="store_true", help="the newest published version")
     for server in _JOBS:
@@ -80,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
             f"--list-{server}", dest="jobs_for", action="store_const", const=server, help=words
         )
     which.add_argument("--clean", action="store_true", help="remove what matrices have made")
+    for name in provider.names():
+        words = f"versions of {name} to start, in the pinned srt or in those of --srt"
+        parser.add_argument(f"--{name}", metavar="VERSIONS", help=words)
     options.add(parser)
     return parser
 
@@ -92,22 +100,47 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.clean:
         return _clean()
     with rig(options.wish(arguments)) as made:
-        versions = _versions(arguments, known, made)
-        cells = made.run(versions, options.users(arguments))
+        cells = made.run(_tries(arguments, known, made))
     return _report(cells, known, arguments.output)
 
 
+def _tries(arguments: argparse.Namespace, known: Catalogue, made: Rig) -> list[Try]:
+    """Give each version of srt, or each agent in them, as each user."""
+    users = options.users(arguments)
+    pinned = made.packages.toolchain.tools["srt"].version
+    versions = _versions(arguments, known, made)
+    agents = _agents({name: _words(getattr(arguments, name)) for name in provider.names()})
+    if agents:
+        return [Try(v, u, agent) for v in versions or [pinned] for agent in agents for u in users]
+    if versions:
+        return [Try(version, user) for version in versions for user in users]
+    tries = [Try(version, user) for version in known.srt.versions for user in users]
+    return tries + [Try(pinned, u, agent) for agent in _agents(known.agents) for u in users]
+
+
+def _agents(wanted: Mapping[str, Sequence[str]]) -> list[Agent]:
+    return [Agent(name, version) for name, versions in wanted.items() for version in versions]
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
 def _versions(arguments: argparse.Namespace, known: Catalogue, made: Rig) -> list[str]:
+    """Give the versions of srt that are asked for, none when none is named."""
     local = [version_of(path) for path in arguments.package]
     if arguments.srt:
-        asked = [word.strip() for word in arguments.srt.split(",") if word.strip()]
+        # "latest" is whatever is published as the newest at this moment.
+        asked = [
+            made.packages.published()[-1] if word == "latest" else word
+            for word in _words(arguments.srt)
+        ]
     elif arguments.new:
         asked = made.packages.published()[-1:]
     elif arguments.ci:
         asked = list(known.srt.ci)
     else:
-        # Who brings a package wants to know about that one.
-        asked = [] if local else list(known.srt.versions)
+        asked = []
     return sorted({*asked, *local}, key=parse)
 
 
@@ -118,8 +151,13 @@ def _clean() -> int:
     return 0
 
 
+def _order(cell: Cell) -> tuple[object, ...]:
+    agent = cell.tried.agent
+    return (agent is not None, parse(cell.tried.srt), agent or (), cell.tried.user)
+
+
 def _report(cells: list[Cell], known: Catalogue, output: Path) -> int:
-    ordered = sorted(cells, key=lambda cell: (parse(cell.version), cell.user))
+    ordered = sorted(cells, key=_order)
     rows = [grid.judge(cell, known) for cell in ordered]
     try:
         for name, render in report.FILES.items():

@@ -2,6 +2,8 @@
 
 Runs in the container, where homeroom is installed, and prints one JSON object: ``seen``, what
 was seen of each behaviour by name, and ``packages``, what is installed there.
+
+usage: cell.py SUITE | agent NAME
 """
 
 import json
@@ -13,22 +15,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from homeroom import paths, process
 from homeroom.home import Instance
+from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.sandbox import Command, Host, behaviours, trial
 from homeroom.sandbox.behaviours import Bench
 from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
-from homeroom.toolchain.store import Tool, Toolchain
-
-# Beside this file in the image, and in the package here.
-if __package__:
-    from matrix import inventory
-else:
-    import inventory  # type: ignore[import-not-found,no-redef]
+from homeroom.toolchain import store
+from homeroom.toolchain.store import Toolchain
+from matrix import agent_cell, inventory, suite
 
 ROOT = Path("/opt/homeroom")
 _LIMIT = 30.0
@@ -38,10 +37,23 @@ _LARGE = 4_000_000
 _FIRST = "exec 3<>/dev/tcp/127.0.0.1/3128"
 
 
-def main() -> int:
+def main(words: Sequence[str]) -> int:
     """Observe, and print what was seen."""
     places = paths.locate(os.environ)
-    toolchain = _toolchain()
+    toolchain = store.require(places, os.environ)
+    if words[0] == "agent":
+        seen = agent_cell.observe(words[1])
+    else:
+        seen = _observe(places, toolchain)
+        if words[0] != "none":
+            _tell("the hermetic tests")
+            version = toolchain.tools["srt"].version
+            seen["suite.hermetic"] = suite.run(ROOT, words[0], version)  # type: ignore[arg-type]
+    print(json.dumps({"seen": seen, "packages": inventory.collect(ROOT, toolchain.tools)}))
+    return 0
+
+
+def _observe(places: Paths, toolchain: Toolchain) -> dict[str, str]:
     programs = {
         name: Path(shutil.which(name) or f"/usr/bin/{name}") for name in ("bwrap", "socat", *CALLED)
     }
@@ -79,25 +91,12 @@ def main() -> int:
         for name, look in _MORE.items():
             _tell(name)
             seen[name] = _safely(look, bench, work)
-    tools = {name: toolchain.tools[name].path for name in ("node", "ripgrep")}
-    print(json.dumps({"seen": seen, "packages": inventory.collect(ROOT, tools)}))
-    return 0
+    return seen
 
 
 def _tell(line: str) -> None:
     # A cell that takes too long is ended, and its log shows what it was at.
     print(f"cell: {time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
-
-
-def _toolchain() -> Toolchain:
-    package = ROOT / "srt/node_modules/@anthropic-ai/sandbox-runtime"
-    version = json.loads((package / "package.json").read_text())["version"]
-    tools = {
-        "node": Tool("node", "pinned", ROOT / "tools/node", ""),
-        "ripgrep": Tool("ripgrep", "pinned", ROOT / "tools/rg", ""),
-        "srt": Tool("srt", version, package / "dist/cli.js", ""),
-    }
-    return Toolchain(ROOT, "", tools)
 
 
 def _safely(look: Callable[[Bench, Path], str], bench: Bench, work: Path) -> str:
@@ -284,4 +283,4 @@ _MORE: Mapping[str, Callable[[Bench, Path], str]] = {
 }
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,6 @@
 """Images: what cannot be made, and what is removed."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from docker.errors import BuildError
 
 from homeroom.errors import HomeroomError, StorageError, ToolError, UsageError
 from matrix import image
-from matrix.context import Context
+from matrix.context import Context, Recipe
 from matrix.package import Packages
 from tests.matrix.fake_engine import FakeClient, refusal
 
@@ -22,11 +23,12 @@ def failed(*log: str) -> BuildError:
 class ContextStandIn(Context):
     """A context that packs nothing."""
 
-    def key(self, base: str, version: str) -> str:
-        return f"{base}-{version}"
+    def key(self, base: str, recipe: Recipe) -> str:
+        return f"{base}-{recipe}"
 
-    def pack(self, version: str) -> Any:
-        return version
+    def pack(self, recipe: Recipe) -> Path:
+        assert recipe.srt
+        return Path(os.devnull)
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ def test_a_build_that_fails_shows_its_log(
 
     client.images.built = fail
     with pytest.raises(kind, match=said) as caught:
-        image.build(client, "base", context, "0.0.83")
+        image.build(client, "base", context, Recipe("0.0.83"))
     assert "0.0.83" in caught.value.message or "the engine refused" in caught.value.message
 
 
@@ -91,11 +93,11 @@ def test_a_new_image_replaces_old_ones_of_its_version_but_none_that_may_be_in_an
         ("young", "0.0.83", time.time()),
         ("other", "0.0.82", hour_ago),
     ):
-        labels = {"homeroom.srt": version, "homeroom.key": name}
+        labels = {"homeroom.srt": version, "homeroom.agents": "", "homeroom.target": "cell"}
         client.api.images_there[name] = {"Labels": labels, "Created": made}
     made = type("Image", (), {"id": "sha256:new"})()
     client.images.built = lambda **_: (made, [])
-    assert image.build(client, "base", context, "0.0.83") == "sha256:new"
+    assert image.build(client, "base", context, Recipe("0.0.83")) == "sha256:new"
     assert client.api.images_there.keys() == {"young", "other"}
 
 
