@@ -10,9 +10,9 @@ from homeroom import provider
 from homeroom.files import explain
 from homeroom.sandbox.capabilities import parse
 from matrix import catalogue, engine, grid, image, options, report
-from matrix.agents import Agent
+from matrix.agents import Agent, pinned
 from matrix.catalogue import Catalogue
-from matrix.context import ROOT
+from matrix.context import ROOT, Recipe
 from matrix.grid import Cell, Try
 from matrix.package import version_of
 from matrix.rig import Rig, rig, tell
@@ -26,6 +26,7 @@ examples:
   nox -s matrix -- --package srt.tgz       a package of your own (npm pack makes one)
   nox -s matrix -- --new                   the newest one published
   python -m matrix --list-github           a job list for a CI server
+  nox -s matrix -- --image                 the image of homeroom itself, for `docker run`
   nox -s matrix -- --clean                 remove every image that a matrix made
 
 Exit status: 0 no new difference, 1 there is one (or a cell did not run)."""
@@ -84,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
         which.add_argument(
             f"--list-{server}", dest="jobs_for", action="store_const", const=server, help=words
         )
+    which.add_argument(
+        "--image", action="store_true", help="make the image of homeroom itself, try nothing"
+    )
     which.add_argument("--clean", action="store_true", help="remove what matrices have made")
     for name in provider.names():
         words = f"versions of {name} to start, in the pinned srt or in those of --srt"
@@ -100,6 +104,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.clean:
         return _clean()
     with rig(options.wish(arguments)) as made:
+        if arguments.image:
+            return _image(made)
         cells = made.run(_tries(arguments, known, made))
     return _report(cells, known, arguments.output)
 
@@ -142,6 +148,15 @@ def _versions(arguments: argparse.Namespace, known: Catalogue, made: Rig) -> lis
     else:
         asked = []
     return sorted({*asked, *local}, key=parse)
+
+
+def _image(made: Rig) -> int:
+    """Make the image of homeroom, with every pinned tool."""
+    toolchain = made.packages.toolchain
+    agents = tuple(pinned(toolchain, name) for name in provider.names())
+    made.image(Recipe(toolchain.tools["srt"].version, agents, "room"))
+    print(image.ROOM)
+    return 0
 
 
 def _clean() -> int:

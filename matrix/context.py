@@ -87,7 +87,8 @@ class Context:
         digest = hashlib.sha256()
         for tool in self._packages.toolchain.tools.values():
             digest.update(tool.hash.encode())
-        for path in _files((CONTAINERFILE, *map(Path(__file__).with_name, _CELL), *_OURS)):
+        how = map(Path(__file__).with_name, ("agents.py", "context.py", *_CELL))
+        for path in _files((CONTAINERFILE, *how, *_OURS)):
             digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
         return digest.hexdigest()
 
@@ -144,7 +145,8 @@ class Context:
         """Add the agents, and tell of every tool of the image where it is there."""
         own = _PLACE / _SRT
         base = self._packages.toolchain
-        tools = [Tool("srt", recipe.srt, own, "")]
+        program = self._directory / "srt" / recipe.srt / _SRT.relative_to("srt")
+        tools = [Tool("srt", recipe.srt, own, _hash(program))]
         for name in _SHARED:
             tool = base.tools[name]
             tools.append(replace(tool, path=_PLACE / tool.path.relative_to(base.root)))
@@ -156,7 +158,8 @@ class Context:
         for agent, part in gather(recipe.agents, base, self._directory):
             _add_directories(archive, str(PurePosixPath(place, part.place).parent))
             archive.add(part.source, f"{place}/{part.place}", filter=_plain)
-            tools.append(Tool(agent.name, agent.version, _PLACE / part.program, ""))
+            digest = _hash(part.source / part.program.relative_to(part.place))
+            tools.append(Tool(agent.name, agent.version, _PLACE / part.program, digest))
         return tools
 
     def _add_mark(self, archive: tarfile.TarFile, place: str, tools: list[Tool]) -> None:
@@ -214,6 +217,11 @@ class Context:
                     f"homeroom could not be unpacked: {said}", "make room on the disk"
                 )
             raise TryAgainError(f"homeroom's wheels could not be gathered: {said}")
+
+
+def _hash(program: Path) -> str:
+    with program.open("rb") as opened:
+        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

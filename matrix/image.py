@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import docker
 
 BASE = "homeroom-base:bookworm"
+ROOM = f"homeroom:{__version__}"
 _NAME = "homeroom-srt"
 _KEY, _VERSION = "homeroom.key", "homeroom.srt"
 _AGENTS, _TARGET = "homeroom.agents", "homeroom.target"
@@ -140,7 +141,7 @@ def build(
                 target=recipe.target,
                 buildargs=arguments,
                 labels=labels,
-                tag=f"homeroom:{__version__}" if is_room else f"{_NAME}:{recipe.srt}-{key}",
+                tag=ROOM if is_room else f"{_NAME}:{recipe.srt}-{key}",
                 nocache=not use_cache,
                 rm=True,
                 forcerm=True,

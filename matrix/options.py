@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a packed srt of yours, which wins over the published one of its version",
     )
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1)
-    parser.add_argument("--limit", type=_positive, default=180, help="seconds for each cell")
+    parser.add_argument("--limit", type=_positive, default=300, help="seconds for each cell")
     parser.add_argument(
         "--suite",
         choices=SUITES,

@@ -116,11 +116,11 @@ def junit(rows: Sequence[Row]) -> str:
 def page(rows: Sequence[Row]) -> str:
     """Render one self-contained HTML page."""
     template = Template(resources.files(__package__).joinpath("page.html").read_text())
-    users = "".join(f'<th scope="col">{html.escape(row.cell.tried.user)}</th>' for row in rows)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(behaviour.title)}</th>'
-        f"{''.join(_td(row.by_name.get(behaviour.name)) for row in rows)}</tr>"
-        for behaviour in _shown(rows)
+    # The newest first: a wide grid is scrolled, and what is supported must be in sight.
+    turned = [row for head in reversed(_heads(rows)) for row in rows if row.cell.tried.head == head]
+    tables = (
+        _table(name, [row for row in turned if (row.cell.tried.agent is not None) == is_agents])
+        for name, is_agents in (("Versions of srt", False), ("Agents in srt", True))
     )
     items = _failures(rows)
     many = "" if len(items) == 1 else "s"
@@ -131,9 +131,27 @@ def page(rows: Sequence[Row]) -> str:
         summary=html.escape(f"{len(rows)} cells, {len(_shown(rows))} behaviours"),
         failures="".join(f"<li>{html.escape(item)}</li>" for item in items),
         known="".join(_known(rows)),
-        versions="".join(_versions(rows)),
-        users=users,
-        body=body,
+        tables="".join(tables),
+    )
+
+
+def _heads(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.cell.tried.head for row in rows))
+
+
+def _table(name: str, rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    users = "".join(f'<th scope="col">{html.escape(row.cell.tried.user)}</th>' for row in rows)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(behaviour.title)}</th>'
+        f"{''.join(_td(row.by_name[behaviour.name]) for row in rows)}</tr>"
+        for behaviour in _shown(rows)
+    )
+    return (
+        f'<h2>{name}</h2><div class="grid" tabindex="0" role="region" aria-label="{name}"><table>'
+        f'<thead><tr><th scope="col" rowspan="2">Behaviour</th>{"".join(_versions(rows))}</tr>'
+        f"<tr>{users}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -163,16 +181,16 @@ def _known(rows: Sequence[Row]) -> Iterator[str]:
         yield f"<li>{html.escape(reason)}{more}<br><small>{where}</small></li>"
 
 
-def _td(square: Square | None) -> str:
-    if square is None:
-        return '<td><span class="hidden">not asked</span></td>'
+def _td(square: Square) -> str:
     label = {"same": "as it must be", "known": "known to differ"}.get(
         square.verdict, square.verdict
     )
-    detail = f"{label}: {square.seen}" + (f" ({square.reason})" if square.reason else "")
+    said = f"{label}: {square.seen}" + (f" ({square.reason})" if square.reason else "")
+    detail = html.escape(said)
     return (
-        f'<td class="{square.verdict}"><span aria-hidden="true">{_MARKS[square.verdict]}</span>'
-        f'<span class="hidden">{html.escape(detail)}</span></td>'
+        f'<td class="{square.verdict}" title="{detail}">'
+        f'<span aria-hidden="true">{_MARKS[square.verdict]}</span>'
+        f'<span class="hidden">{detail}</span></td>'
     )
 
 

@@ -45,7 +45,7 @@ class Wish:
     packages: tuple[Path, ...] = ()
     base: str | None = None
     jobs: int = 1
-    limit: int = 180
+    limit: int = 300
     use_cache: bool = True
     suite: Suite = "sandbox"
 
