@@ -8,7 +8,7 @@ from pathlib import Path
 
 from homeroom import provider
 from homeroom.files import explain
-from homeroom.sandbox.capabilities import parse
+from homeroom.sandbox.capabilities import NEWEST_TRIED, parse
 from matrix import catalogue, engine, grid, image, options, report
 from matrix.agents import Agent, pinned
 from matrix.catalogue import Catalogue
@@ -32,24 +32,33 @@ examples:
 Exit status: 0 no new difference, 1 there is one (or a cell did not run)."""
 
 
-def _github_jobs(versions: Sequence[str]) -> object:
-    return {"include": [{"srt": version} for version in versions]}
+def _jobs(known: Catalogue) -> dict[str, str]:
+    """Name what can run beside each other, each with its words for the command line."""
+    agents = ((name, version) for name in known.agents for version in known.agents[name])
+    return {
+        **{f"srt {version}": f"--srt {version}" for version in known.srt.versions},
+        **{f"{name} {version}": f"--{name} {version}" for name, version in agents},
+    }
 
 
-def _gitlab_jobs(versions: Sequence[str]) -> object:
+def _github_jobs(known: Catalogue) -> object:
+    return {"include": [{"name": n, "words": words} for n, words in _jobs(known).items()]}
+
+
+def _gitlab_jobs(known: Catalogue) -> object:
     """Make a pipeline: what GitLab runs is read from a file, and JSON is YAML."""
     return {
-        f"srt {version}": {
+        name: {
             "image": "python:3.11-bookworm",
             "timeout": "20 minutes",
-            "script": [f"sh nox.sh -s matrix -- --srt {version} --user both --output results"],
+            "script": [f"sh nox.sh -s matrix -- {words} --user both --output results"],
             "artifacts": {
                 "when": "always",
                 "paths": ["results"],
                 "reports": {"junit": "results/matrix.xml"},
             },
         }
-        for version in versions
+        for name, words in _jobs(known).items()
     }
 
 
@@ -99,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(arguments: argparse.Namespace) -> int:
     known = catalogue.load(ROOT / "container" / "matrix.toml")
     if arguments.jobs_for:
-        print(json.dumps(_JOBS[arguments.jobs_for](known.srt.versions)))
+        print(json.dumps(_JOBS[arguments.jobs_for](known)))
         return 0
     if arguments.clean:
         return _clean()
@@ -143,6 +152,10 @@ def _versions(arguments: argparse.Namespace, known: Catalogue, made: Rig) -> lis
         ]
     elif arguments.new:
         asked = made.packages.published()[-1:]
+        if parse(asked[0]) <= NEWEST_TRIED:
+            tell(
+                f"nothing newer than srt {asked[0]} is published, which is known; it is tried again"
+            )
     elif arguments.ci:
         asked = list(known.srt.ci)
     else:

@@ -33,6 +33,7 @@ ROOT = Path("/opt/homeroom")
 _LIMIT = 30.0
 _RACE_ROUNDS = 6
 _LARGE = 4_000_000
+_REAL = "the-real-one"
 # Connects before anything else does: the prelude would wait.
 _FIRST = "exec 3<>/dev/tcp/127.0.0.1/3128"
 
@@ -249,27 +250,34 @@ def _control(bench: Bench, work: Path) -> str:
     return "open" if "ran" in output else "refused"
 
 
-def _mask(bench: Bench, work: Path) -> str:
-    """Ask for a variable to be masked: the command must see a stand-in."""
+def _masked_variable(bench: Bench, work: Path) -> str:
+    entry = {"name": "A_SECRET", "mode": "mask", "injectHosts": ["127.0.0.1"]}
+    return _masked(bench, work, {"envVars": [entry]}, "/usr/bin/printenv", "A_SECRET")
+
+
+def _masked_file(bench: Bench, work: Path) -> str:
+    path = work / "a-secret"
+    path.write_text(_REAL)
+    entry = {"path": str(path), "mode": "mask", "injectHosts": ["127.0.0.1"]}
+    return _masked(bench, work, {"files": [entry]}, "/bin/cat", str(path))
+
+
+def _masked(bench: Bench, work: Path, credentials: dict[str, object], *words: str) -> str:
+    """Ask for a secret to be masked: the command must see a stand-in."""
     with trial.scratch_instance(bench.paths) as instance:
         inside = trial.command_line(("/bin/true",), work, instance, {"PATH": bench.search_path})
         bench.sandbox.prepare(instance, bench.rules(instance, work, ("127.0.0.1",)), inside)
         command = bench.sandbox.command(instance, "exec")
         path = _settings(command)
         settings = json.loads(path.read_text())
-        entry = {"name": "A_SECRET", "mode": "mask", "injectHosts": ["127.0.0.1"]}
-        settings["credentials"] = {"envVars": [entry], "allowPlaintextInject": True}
+        settings["credentials"] = {**credentials, "allowPlaintextInject": True}
         settings["network"]["allowedDomains"] = ["127.0.0.1"]
         path.write_text(json.dumps(settings))
-        argv = [*command.argv[: command.argv.index("--") + 1], "/usr/bin/printenv", "A_SECRET"]
-        done = _run(argv, {**command.environment, "A_SECRET": "the-real-one"}, command.directory)
+        argv = [*command.argv[: command.argv.index("--") + 1], *words]
+        done = _run(argv, {**command.environment, "A_SECRET": _REAL}, command.directory)
     if "fake_value_" in done.stdout:
         return "open"
-    return (
-        "refused"
-        if "the-real-one" in done.stdout
-        else f"{(done.stdout or done.stderr).strip()[-80:]!r}"
-    )
+    return "refused" if _REAL in done.stdout else f"{(done.stdout or done.stderr).strip()[-80:]!r}"
 
 
 _MORE: Mapping[str, Callable[[Bench, Path], str]] = {
@@ -279,7 +287,8 @@ _MORE: Mapping[str, Callable[[Bench, Path], str]] = {
     "stdin.large": _stdin,
     "terminal.size": _terminal,
     "option.control-fd": _control,
-    "option.mask-variable": _mask,
+    "option.mask-variable": _masked_variable,
+    "option.mask-file": _masked_file,
 }
 
 if __name__ == "__main__":

@@ -123,6 +123,9 @@ class Context:
                 _add_tree(archive, shared, f"shared{_PLACE}")
                 if recipe.target == "cell":
                     self._add_suite(archive, f"suite{_PLACE}")
+                else:
+                    # One that the builder makes for WORKDIR has the time of day.
+                    _add_directories(archive, "agents/work")
                 tools = self._add_agents(archive, recipe, f"agents{_PLACE}")
                 archive.add(own, f"own{_PLACE}/srt", filter=_plain)
                 self._add_mark(archive, f"own{_PLACE}/{MARK}", tools)

@@ -20,6 +20,7 @@ MORE = (
     Behaviour("terminal.size", "The command sees the terminal and its size", "open"),
     Behaviour("option.control-fd", "A control descriptor is accepted", "open"),
     Behaviour("option.mask-variable", "A masked variable is a stand-in", "open"),
+    Behaviour("option.mask-file", "A masked file is a stand-in", "open"),
 )
 SRT_COLUMNS = (
     *(row for row in BEHAVIOURS if not row.name.startswith("leftovers.")),

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -116,9 +117,12 @@ class Rig:
 
     def _build(self, recipe: Recipe) -> str:
         self.tell(f"building the image of {recipe}")
-        return image.build(
+        begin = time.monotonic()
+        made = image.build(
             self.client, self.base, self.context, recipe, use_cache=self.wish.use_cache
         )
+        self.tell(f"built the image of {recipe}, {time.monotonic() - begin:.1f} s")
+        return made
 
     def _write_bill(self, cell: Cell) -> None:
         if cell.packages:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Suite = Literal["none", "sandbox", "all"]
 SUITES: tuple[Suite, ...] = get_args(Suite)
 _TESTS = {
-    "sandbox": ("tests/sandbox/test_contract.py", "tests/core/test_srt_settings.py",
+    "sandbox": ("tests/sandbox/test_contract.py::TestSrt", "tests/core/test_srt_settings.py",
                 "tests/core/prelude"),
     "all": ("tests/core", "tests/provider", "tests/sandbox"),
 }  # fmt: skip
