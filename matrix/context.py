@@ -27,8 +27,11 @@ CONTAINERFILE = ROOT / "container" / "Containerfile"
 # What runs in the container, beside homeroom itself.
 _CELL = ("__init__.py", "agent_cell.py", "cell.py", "inventory.py", "suite.py")
 # The hermetic tests, what they share, and how they are run.
-_SUITE = ("tests/__init__.py", "tests/conftest.py", "tests/support", "tests/core",
-          "tests/provider", "tests/sandbox", "docs", "pyproject.toml")  # fmt: skip
+_SUITE = (
+    *("pyproject.toml", "docs/how-to/add-an-agent.md", "docs/reference/exit-codes.md"),
+    *("tests/__init__.py", "tests/conftest.py", "tests/core", "tests/provider"),
+    *("tests/sandbox", "tests/support"),
+)
 _RUNNERS = ("hypothesis", "pytest", "pytest-timeout")
 _OURS = tuple(ROOT / name for name in ("src/homeroom", *_SUITE))
 # The tools in every image.
