@@ -10,7 +10,7 @@ from homeroom.errors import ToolError, UsageError
 from homeroom.sandbox.capabilities import parse
 from matrix import options
 from matrix.catalogue import User
-from matrix.grid import COLUMNS, Cell
+from matrix.grid import SRT_COLUMNS, Cell, Try
 from matrix.rig import Rig, rig, tell
 
 _EPILOG = """\
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "behaviour",
-        choices=[column.name for column in COLUMNS],
+        choices=[column.name for column in SRT_COLUMNS],
         metavar="BEHAVIOUR",
         help="its name, as in matrix.json",
     )
@@ -118,6 +118,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.behaviour.startswith("suite."):
+        arguments.suite = "none"
     with rig(options.wish(arguments)) as made:
         versions = _between(arguments, made)
         looks = _Looks(made, arguments.behaviour, arguments.user)
@@ -162,7 +164,7 @@ class _Looks:
 
     def __call__(self, version: str) -> str | None:
         if version not in self._cells:
-            (self._cells[version],) = self._rig.run([version], [self._user])
+            (self._cells[version],) = self._rig.run([Try(version, self._user)])
             tell(f"srt {version}: {self._seen(self._cells[version]) or 'did not run'}")
         seen = self._seen(self._cells[version])
         return None if seen is None else kind(seen)

@@ -2,6 +2,7 @@
 
 import fnmatch
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -50,9 +51,16 @@ class Srt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The whole file.
+
+    Attributes:
+        srt: The versions of srt.
+        agents: Versions of agents, by name; each is started in the pinned srt.
+        expected: The differences that are known.
+    """
 
     srt: Srt
+    agents: Mapping[str, tuple[str, ...]] = {}
     expected: tuple[Expected, ...] = ()
 
     def explain(self, version: str, behaviour: str, user: User) -> Expected | None:

@@ -2,6 +2,8 @@
 
 Runs in the container, where homeroom is installed, and prints one JSON object: ``seen``, what
 was seen of each behaviour by name, and ``packages``, what is installed there.
+
+usage: cell.py SUITE | agent NAME
 """
 
 import json
@@ -13,35 +15,46 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from homeroom import paths, process
 from homeroom.home import Instance
+from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.sandbox import Command, Host, behaviours, trial
 from homeroom.sandbox.behaviours import Bench
 from homeroom.sandbox.srt import CALLED, Srt, sandbox_path
-from homeroom.toolchain.store import Tool, Toolchain
-
-# Beside this file in the image, and in the package here.
-if __package__:
-    from matrix import inventory
-else:
-    import inventory  # type: ignore[import-not-found,no-redef]
+from homeroom.toolchain import store
+from homeroom.toolchain.store import Toolchain
+from matrix import agent_cell, inventory, suite
 
 ROOT = Path("/opt/homeroom")
 _LIMIT = 30.0
 _RACE_ROUNDS = 6
 _LARGE = 4_000_000
+_REAL = "the-real-one"
 # Connects before anything else does: the prelude would wait.
 _FIRST = "exec 3<>/dev/tcp/127.0.0.1/3128"
 
 
-def main() -> int:
+def main(words: Sequence[str]) -> int:
     """Observe, and print what was seen."""
     places = paths.locate(os.environ)
-    toolchain = _toolchain()
+    toolchain = store.require(places, os.environ)
+    if words[0] == "agent":
+        seen = agent_cell.observe(words[1])
+    else:
+        seen = _observe(places, toolchain)
+        if words[0] != "none":
+            _tell("the hermetic tests")
+            version = toolchain.tools["srt"].version
+            seen["suite.hermetic"] = suite.run(ROOT, words[0], version)  # type: ignore[arg-type]
+    print(json.dumps({"seen": seen, "packages": inventory.collect(ROOT, toolchain.tools)}))
+    return 0
+
+
+def _observe(places: Paths, toolchain: Toolchain) -> dict[str, str]:
     programs = {
         name: Path(shutil.which(name) or f"/usr/bin/{name}") for name in ("bwrap", "socat", *CALLED)
     }
@@ -79,25 +92,12 @@ def main() -> int:
         for name, look in _MORE.items():
             _tell(name)
             seen[name] = _safely(look, bench, work)
-    tools = {name: toolchain.tools[name].path for name in ("node", "ripgrep")}
-    print(json.dumps({"seen": seen, "packages": inventory.collect(ROOT, tools)}))
-    return 0
+    return seen
 
 
 def _tell(line: str) -> None:
     # A cell that takes too long is ended, and its log shows what it was at.
     print(f"cell: {time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
-
-
-def _toolchain() -> Toolchain:
-    package = ROOT / "srt/node_modules/@anthropic-ai/sandbox-runtime"
-    version = json.loads((package / "package.json").read_text())["version"]
-    tools = {
-        "node": Tool("node", "pinned", ROOT / "tools/node", ""),
-        "ripgrep": Tool("ripgrep", "pinned", ROOT / "tools/rg", ""),
-        "srt": Tool("srt", version, package / "dist/cli.js", ""),
-    }
-    return Toolchain(ROOT, "", tools)
 
 
 def _safely(look: Callable[[Bench, Path], str], bench: Bench, work: Path) -> str:
@@ -250,27 +250,34 @@ def _control(bench: Bench, work: Path) -> str:
     return "open" if "ran" in output else "refused"
 
 
-def _mask(bench: Bench, work: Path) -> str:
-    """Ask for a variable to be masked: the command must see a stand-in."""
+def _masked_variable(bench: Bench, work: Path) -> str:
+    entry = {"name": "A_SECRET", "mode": "mask", "injectHosts": ["127.0.0.1"]}
+    return _masked(bench, work, {"envVars": [entry]}, "/usr/bin/printenv", "A_SECRET")
+
+
+def _masked_file(bench: Bench, work: Path) -> str:
+    path = work / "a-secret"
+    path.write_text(_REAL)
+    entry = {"path": str(path), "mode": "mask", "injectHosts": ["127.0.0.1"]}
+    return _masked(bench, work, {"files": [entry]}, "/bin/cat", str(path))
+
+
+def _masked(bench: Bench, work: Path, credentials: dict[str, object], *words: str) -> str:
+    """Ask for a secret to be masked: the command must see a stand-in."""
     with trial.scratch_instance(bench.paths) as instance:
         inside = trial.command_line(("/bin/true",), work, instance, {"PATH": bench.search_path})
         bench.sandbox.prepare(instance, bench.rules(instance, work, ("127.0.0.1",)), inside)
         command = bench.sandbox.command(instance, "exec")
         path = _settings(command)
         settings = json.loads(path.read_text())
-        entry = {"name": "A_SECRET", "mode": "mask", "injectHosts": ["127.0.0.1"]}
-        settings["credentials"] = {"envVars": [entry], "allowPlaintextInject": True}
+        settings["credentials"] = {**credentials, "allowPlaintextInject": True}
         settings["network"]["allowedDomains"] = ["127.0.0.1"]
         path.write_text(json.dumps(settings))
-        argv = [*command.argv[: command.argv.index("--") + 1], "/usr/bin/printenv", "A_SECRET"]
-        done = _run(argv, {**command.environment, "A_SECRET": "the-real-one"}, command.directory)
+        argv = [*command.argv[: command.argv.index("--") + 1], *words]
+        done = _run(argv, {**command.environment, "A_SECRET": _REAL}, command.directory)
     if "fake_value_" in done.stdout:
         return "open"
-    return (
-        "refused"
-        if "the-real-one" in done.stdout
-        else f"{(done.stdout or done.stderr).strip()[-80:]!r}"
-    )
+    return "refused" if _REAL in done.stdout else f"{(done.stdout or done.stderr).strip()[-80:]!r}"
 
 
 _MORE: Mapping[str, Callable[[Bench, Path], str]] = {
@@ -280,8 +287,9 @@ _MORE: Mapping[str, Callable[[Bench, Path], str]] = {
     "stdin.large": _stdin,
     "terminal.size": _terminal,
     "option.control-fd": _control,
-    "option.mask-variable": _mask,
+    "option.mask-variable": _masked_variable,
+    "option.mask-file": _masked_file,
 }
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

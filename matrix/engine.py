@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from homeroom.errors import ToolError
 from matrix import owner
 from matrix.catalogue import User
-from matrix.grid import Cell
+from matrix.grid import Cell, Try
+from matrix.suite import Suite
 
 if TYPE_CHECKING:
     import docker
@@ -25,6 +26,7 @@ _ROOT_RIGHTS = (
     *("DAC_OVERRIDE", "FOWNER", "CHOWN"),
 )
 _ANSWER_LIMIT = 120
+_TRIED = "homeroom.matrix.tried"
 
 
 def connect() -> "docker.DockerClient":
@@ -101,33 +103,35 @@ class Engine:
             for identity in left:
                 self._remove(identity)
 
-    def run(self, image: str, version: str, user: User) -> Cell:
+    def run(self, image: str, tried: Try, suite: Suite) -> Cell:
         """Run one cell.
 
         Args:
             image: The image's id.
-            version: Of srt.
-            user: As whom.
+            tried: What to try.
+            suite: Which of the hermetic tests to run, if srt alone is tried.
 
         Returns:
             What it saw, or why it did not run.
         """
         begin = time.monotonic()
-        log = self._logs / f"{version}-{user}.log"
+        log = self._logs / f"{tried.stem}-{tried.user}.log"
+        words: list[str] = [suite] if tried.agent is None else ["agent", tried.agent.name]
         try:
-            with self._container(image, user) as identity:
+            with self._container(image, tried, words) as identity:
                 output, problem = self._outcome(identity, log)
         except Exception as error:  # noqa: BLE001
-            return Cell(version, user, {}, time.monotonic() - begin, _first_line(error))
+            return Cell(tried, {}, time.monotonic() - begin, _first_line(error))
         seconds = time.monotonic() - begin
         try:
             told = json.loads(output)
-            return Cell(version, user, told["seen"], seconds, packages=told["packages"])
+            return Cell(tried, told["seen"], seconds, packages=told["packages"])
         except (ValueError, KeyError, TypeError):
-            return Cell(version, user, {}, seconds, f"{problem} (see {log})")
+            return Cell(tried, {}, seconds, f"{problem} (see {log})")
 
     @contextlib.contextmanager
-    def _container(self, image: str, user: User) -> Iterator[str]:
+    def _container(self, image: str, tried: Try, words: list[str]) -> Iterator[str]:
+        user = tried.user
         api = self._client.api
         host = api.create_host_config(**_rights(user, is_podman=self._is_podman))
         # The command line calls this systempaths=unconfined; the SDK has no name for it.
@@ -138,9 +142,10 @@ class Engine:
                 raise RuntimeError("the matrix has ended")
             made = api.create_container(
                 image,
+                words,
                 user="root" if user == "root" else "room",
                 host_config=host,
-                labels={owner.LABEL: owner.name()},
+                labels={owner.LABEL: owner.name(), _TRIED: str(tried)},
             )
             identity = str(made["Id"])
             self._running.add(identity)

@@ -6,7 +6,9 @@ from typing import Literal
 
 from homeroom.sandbox.behaviours import BEHAVIOURS, Behaviour
 from homeroom.sandbox.capabilities import FLOOR, parse
+from matrix.agents import Agent
 from matrix.catalogue import Catalogue, User
+from matrix.context import Recipe
 from matrix.inventory import Package
 
 # What a cell observes besides the behaviours that a room depends on.
@@ -18,31 +20,77 @@ MORE = (
     Behaviour("terminal.size", "The command sees the terminal and its size", "open"),
     Behaviour("option.control-fd", "A control descriptor is accepted", "open"),
     Behaviour("option.mask-variable", "A masked variable is a stand-in", "open"),
+    Behaviour("option.mask-file", "A masked file is a stand-in", "open"),
 )
-COLUMNS = (
+SRT_COLUMNS = (
     *(row for row in BEHAVIOURS if not row.name.startswith("leftovers.")),
     *MORE,
     *(row for row in BEHAVIOURS if row.name.startswith("leftovers.")),
+    Behaviour("suite.hermetic", "The hermetic tests pass", "open"),
 )
+# What a cell observes of an agent that really starts.
+AGENT_COLUMNS = (
+    Behaviour("agent.prompt", "The agent is at its prompt, no dialog before it", "open"),
+    Behaviour("agent.answers", "One prompt is answered, and nothing else is printed", "open"),
+    Behaviour("agent.acts", "What the agent is told to write is in the workspace", "open"),
+    Behaviour("agent.leaves", "Its room and its processes are gone", "open"),
+)
+COLUMNS = (*SRT_COLUMNS, *AGENT_COLUMNS)
 
 Verdict = Literal["same", "known", "new", "unexplained", "not-run"]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One version as one user.
+class Try:
+    """What a cell tries: an image, as a user.
 
     Attributes:
-        version: Of srt.
-        user: As whom it ran.
+        srt: The version of srt.
+        user: As whom.
+        agent: The agent that is started in it; None to try srt alone.
+    """
+
+    srt: str
+    user: User
+    agent: Agent | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """What its image holds."""
+        return Recipe(self.srt, () if self.agent is None else (self.agent,))
+
+    @property
+    def columns(self) -> Sequence[Behaviour]:
+        """What it is about."""
+        return SRT_COLUMNS if self.agent is None else AGENT_COLUMNS
+
+    @property
+    def stem(self) -> str:
+        """The beginning of the names of its image's files."""
+        return self.srt if self.agent is None else f"{self.srt}-{'-'.join(self.agent)}"
+
+    @property
+    def head(self) -> str:
+        """What the grid calls it, besides the user."""
+        return self.srt if self.agent is None else f"{self.srt} {self.agent}"
+
+    def __str__(self) -> str:
+        return f"{self.recipe} as {self.user}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One try, done.
+
+    Attributes:
+        tried: What was tried.
         seen: What was observed, by behaviour; empty when it did not run.
         seconds: How long it took.
         error: Why it did not run.
         packages: What is installed in its image: kind, name, version.
     """
 
-    version: str
-    user: User
+    tried: Try
     seen: Mapping[str, str]
     seconds: float = 0.0
     error: str | None = None
@@ -79,7 +127,12 @@ class Row:
     @property
     def is_supported(self) -> bool:
         """Whether ``start`` supports the version."""
-        return parse(self.cell.version) >= FLOOR
+        return parse(self.cell.tried.srt) >= FLOOR
+
+    @property
+    def by_name(self) -> Mapping[str, Square]:
+        """The squares by their behaviours' names; of what it is not about there are none."""
+        return {square.behaviour.name: square for square in self.squares}
 
     @property
     def failures(self) -> list[Square]:
@@ -101,9 +154,9 @@ def judge(cell: Cell, catalogue: Catalogue) -> Row:
         error=None if cell.error is None else _printable(cell.error),
     )
     if cell.error is not None:
-        squares = [Square(column, cell.error, "not-run") for column in COLUMNS]
+        squares = [Square(column, cell.error, "not-run") for column in cell.tried.columns]
         return Row(cell, squares)
-    return Row(cell, [_square(cell, column, catalogue) for column in COLUMNS])
+    return Row(cell, [_square(cell, column, catalogue) for column in cell.tried.columns])
 
 
 def _printable(text: str) -> str:
@@ -112,7 +165,7 @@ def _printable(text: str) -> str:
 
 def _square(cell: Cell, behaviour: Behaviour, catalogue: Catalogue) -> Square:
     seen = cell.seen.get(behaviour.name) or cell.seen.get("trial") or "not tried"
-    entry = catalogue.explain(cell.version, behaviour.name, cell.user)
+    entry = catalogue.explain(cell.tried.srt, behaviour.name, cell.tried.user)
     if seen == behaviour.expected:
         # A pattern explains a whole region; only a name promises that this one differs.
         if entry is not None and not entry.may and behaviour.name in entry.behaviours:

@@ -1,25 +1,28 @@
 """The images: one base, one layer of tools, and one small layer for each version of srt."""
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom import __version__
 from homeroom.errors import HomeroomError, StorageError, ToolError, UsageError
 from homeroom.toolchain import child
-from matrix.context import ROOT, Context
+from matrix.context import ROOT, Context, Recipe
 
 if TYPE_CHECKING:
     import docker
 
 BASE = "homeroom-base:bookworm"
+ROOM = f"homeroom:{__version__}"
 _NAME = "homeroom-srt"
 _KEY, _VERSION = "homeroom.key", "homeroom.srt"
+_AGENTS, _TARGET = "homeroom.agents", "homeroom.target"
 _OURS, _BASE_LABEL = "homeroom.matrix", "homeroom.base"
 _HOUR = 3600.0
 
@@ -46,7 +49,9 @@ def ensure_base(
 
     try:
         # Asked first: a missing image would otherwise be pulled without a word.
-        return str(client.images.get(image or BASE).id)
+        found = client.images.get(image or BASE)
+        if image is not None or found.labels.get(_BASE_LABEL) in (None, "container", _recipe()):
+            return str(found.id)
     except ImageNotFound:
         if image is not None:
             hint = f"docker pull {image}"
@@ -62,11 +67,16 @@ def ensure_base(
         return _import(client, made)
 
 
+def _recipe() -> str:
+    """Name how the base is made here, so that one that was made otherwise is made anew."""
+    return hashlib.sha256((ROOT / "container" / "base").read_bytes()).hexdigest()[:16]
+
+
 def _import(client: "docker.DockerClient", tree: Path) -> str:
     from docker.errors import APIError
 
     repository, _, tag = BASE.partition(":")
-    labels = [f'LABEL {_BASE_LABEL}="true"', 'CMD ["bash"]']
+    labels = [f'LABEL {_BASE_LABEL}="{_recipe()}"', 'CMD ["bash"]']
     try:
         told = client.api.import_image_from_file(str(tree), repository, tag, changes=labels)
         identity = str(json.loads(told.strip().splitlines()[-1])["status"])
@@ -95,17 +105,17 @@ def build(
     client: "docker.DockerClient",
     base: str,
     context: Context,
-    version: str,
+    recipe: Recipe,
     *,
     use_cache: bool = True,
 ) -> str:
-    """Build the image of one version; the layers below it come from the engine's cache.
+    """Build an image; the layers that others have too come from the engine's cache.
 
     Args:
         client: The engine.
         base: The base image's id.
         context: What it is made of.
-        version: Of srt.
+        recipe: What it is to hold.
         use_cache: Whether layers that are there may be taken.
 
     Returns:
@@ -117,27 +127,33 @@ def build(
     """
     from docker.errors import APIError, BuildError
 
-    key = context.key(base, version)
-    arguments = {"BASE_IMAGE": base, "SRT_VERSION": version, "HOMEROOM_VERSION": __version__}
+    key = context.key(base, recipe)
+    arguments = {"BASE_IMAGE": base, "SRT_VERSION": recipe.srt, "HOMEROOM_VERSION": __version__}
+    agents = ",".join(map(str, recipe.agents))
+    labels = {_KEY: key, _AGENTS: agents, _TARGET: recipe.target}
+    is_room = recipe.target == "room"
     try:
-        image, _ = client.images.build(
-            fileobj=context.pack(version),
-            custom_context=True,
-            dockerfile="Containerfile",
-            buildargs=arguments,
-            labels={_KEY: key},
-            tag=f"{_NAME}:{version}-{key}",
-            nocache=not use_cache,
-            rm=True,
-            forcerm=True,
-            network_mode="none",
-        )
+        with context.pack(recipe).open("rb") as packed:
+            image, _ = client.images.build(
+                fileobj=packed,
+                custom_context=True,
+                dockerfile="Containerfile",
+                target=recipe.target,
+                buildargs=arguments,
+                labels=labels,
+                tag=ROOM if is_room else f"{_NAME}:{recipe.srt}-{key}",
+                nocache=not use_cache,
+                rm=True,
+                forcerm=True,
+                network_mode="none",
+            )
     except BuildError as error:
         log = "".join(str(line.get("stream", line.get("error", ""))) for line in error.build_log)
-        raise _failure(f"the image of srt {version} could not be built", log) from error
+        raise _failure(f"the image of {recipe} could not be built", log) from error
     except APIError as error:
         raise _failure("the engine refused to build", str(error.explanation)) from error
-    _remove_older(client, version, str(image.id))
+    like = {_VERSION: recipe.srt, _AGENTS: agents, _TARGET: recipe.target}
+    _remove_older(client, like, str(image.id))
     return str(image.id)
 
 
@@ -150,15 +166,15 @@ def _failure(message: str, log: str) -> HomeroomError:
     return ToolError(f"{message}:\n{said}")
 
 
-def _ours(client: "docker.DockerClient", label: str) -> Iterator[tuple[str, float]]:
-    """Give id and time of making of each image with a label of ours."""
-    for image in client.api.images(filters={"label": label}):
+def _ours(client: "docker.DockerClient", *labels: str) -> Iterator[tuple[str, float]]:
+    """Give id and time of making of each image with labels of ours."""
+    for image in client.api.images(filters={"label": list(labels)}):
         yield image["Id"], float(image["Created"])
 
 
-def _remove_older(client: "docker.DockerClient", version: str, new: str) -> None:
+def _remove_older(client: "docker.DockerClient", like: Mapping[str, str], new: str) -> None:
     """Remove what a new image replaces; a young one may be another matrix's."""
-    for identity, made in _ours(client, f"{_VERSION}={version}"):
+    for identity, made in _ours(client, *(f"{name}={value}" for name, value in like.items())):
         if identity != new and time.time() - made > _HOUR:
             _remove(client, identity)
 

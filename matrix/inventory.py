@@ -2,24 +2,34 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from homeroom.toolchain.store import Tool
+
 # Kind, name, version: as a package URL says them.
 Package = tuple[str, str, str]
+# Below homeroom's directory: what stands in for tools that an image does not have.
+ABSENT = "absent"
 
 
-def collect(root: Path, tools: dict[str, Path]) -> list[Package]:
+def collect(root: Path, tools: Mapping[str, Tool]) -> list[Package]:
     """List every package.
 
     Args:
-        root: homeroom's directory in the image, with ``site`` and ``srt``.
-        tools: Programs that no package manager knows, by name; each tells its version.
+        root: homeroom's directory in the image.
+        tools: Programs that may be known to no package manager, by name.
 
     Returns:
         Kind, name and version of each, sorted.
     """
-    return sorted({*_debian(), *_python(root / "site"), *_node(root / "srt"), *_tools(tools)})
+    own = [
+        ("generic", tool.name, tool.version)
+        for tool in tools.values()
+        if tool.name != "srt" and ABSENT not in tool.path.parts
+    ]
+    return sorted({*_debian(), *_python(root), *_node(root), *own})
 
 
 def _debian() -> list[Package]:
@@ -27,8 +37,9 @@ def _debian() -> list[Package]:
     return [("deb/debian", *line.split(" ", 1)) for line in listed.splitlines()]  # type: ignore[misc]
 
 
-def _python(site: Path) -> list[Package]:
-    found = metadata.distributions(path=[str(site)])
+def _python(root: Path) -> list[Package]:
+    sites = [str(root / "site"), str(root / "suite" / "site")]
+    found = metadata.distributions(path=sites)
     return [("pypi", each.metadata["Name"].lower(), each.version) for each in found]
 
 
@@ -40,15 +51,6 @@ def _node(directory: Path) -> list[Package]:
             document = json.loads(path.read_text(encoding="utf-8"))
             if "name" in document and "version" in document:
                 found.append(("npm", document["name"], document["version"]))
-    return found
-
-
-def _tools(tools: dict[str, Path]) -> list[Package]:
-    found: list[Package] = []
-    for name, path in tools.items():
-        # As "v24.1.0" or "ripgrep 15.0.0 (rev …)".
-        words = _output(str(path), "--version").split()
-        found.append(("generic", name, next(w.lstrip("v") for w in words if "." in w)))
     return found
 
 

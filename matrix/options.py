@@ -10,6 +10,7 @@ from homeroom.errors import HomeroomError
 from homeroom.toolchain.interrupt import Interrupted, interruptible
 from matrix.catalogue import User
 from matrix.rig import Wish
+from matrix.suite import SUITES
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a packed srt of yours, which wins over the published one of its version",
     )
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1)
-    parser.add_argument("--limit", type=_positive, default=180, help="seconds for each cell")
+    parser.add_argument("--limit", type=_positive, default=300, help="seconds for each cell")
+    parser.add_argument(
+        "--suite",
+        choices=SUITES,
+        default="sandbox",
+        help="hermetic tests in each cell: those that srt has a part in (default), or all",
+    )
     parser.add_argument("--base", metavar="IMAGE", help="a base image that is there already")
     parser.add_argument("--no-cache", action="store_true", help="make every image anew")
     parser.add_argument(
@@ -48,6 +55,7 @@ def wish(options: argparse.Namespace) -> Wish:
         jobs=options.jobs,
         limit=options.limit,
         use_cache=not options.no_cache,
+        suite=options.suite,
     )
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from string import Template
 from xml.etree import ElementTree as ET
 
+from homeroom.sandbox.behaviours import Behaviour
 from matrix.grid import COLUMNS, Row, Square
 
 _MARKS = {"same": "·", "known": "○", "new": "✗", "unexplained": "!", "not-run": "?"}
@@ -19,12 +20,15 @@ _MEANING = (
 
 def text(rows: Sequence[Row]) -> str:
     """Render a table for a terminal, one line a cell, and every failure below it."""
-    lines = [f"{'srt':<9} {'user':<6} {'':<{len(COLUMNS)}}  seconds"]
+    width = max([3, *(len(row.cell.tried.head) for row in rows)])
+    many = max([0, *(len(row.squares) for row in rows)])
+    lines = [f"{'srt':<{width}} {'user':<6} {'':<{many}}  seconds"]
     for row in rows:
         marks = "".join(_MARKS[square.verdict] for square in row.squares)
         supported = "" if row.is_supported else "  (below the floor)"
-        cell = row.cell
-        lines.append(f"{cell.version:<9} {cell.user:<6} {marks}  {cell.seconds:5.1f}{supported}")
+        tried = row.cell.tried
+        words = f"{tried.head:<{width}} {tried.user:<6} {marks:<{many}}"
+        lines.append(f"{words}  {row.cell.seconds:5.1f}{supported}")
     lines += ["", _MEANING, ""]
     return "\n".join([*lines, *_failures(rows)]).rstrip()
 
@@ -33,15 +37,17 @@ def _failures(rows: Sequence[Row]) -> list[str]:
     """Give a sentence for each difference that is new, and for each cell that did not run."""
     sentences = []
     for row in rows:
-        name = _name(row)
+        name = str(row.cell.tried)
         sentences += [f"{name}: {_sentence(square)}" for square in row.failures]
         if row.cell.error:
             sentences.append(f"{name} did not run: {row.cell.error}")
     return sentences
 
 
-def _name(row: Row) -> str:
-    return f"srt {row.cell.version} as {row.cell.user}"
+def _shown(rows: Sequence[Row]) -> list[Behaviour]:
+    """Give the behaviours that some cell is about."""
+    asked = {name for row in rows for name in row.by_name}
+    return [behaviour for behaviour in COLUMNS if behaviour.name in asked]
 
 
 def _sentence(square: Square) -> str:
@@ -53,21 +59,23 @@ def _sentence(square: Square) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Render the grid with behaviours down and versions across."""
-    heads = [f"{row.cell.version} {row.cell.user}" for row in rows]
+    heads = [f"{row.cell.tried.head} {row.cell.tried.user}" for row in rows]
     lines = [f"| behaviour | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
-    for at, behaviour in enumerate(COLUMNS):
-        marks = " | ".join(_MARKS[row.squares[at].verdict] for row in rows)
+    for behaviour in _shown(rows):
+        found = [row.by_name.get(behaviour.name) for row in rows]
+        marks = " | ".join(_MARKS[square.verdict] if square else "" for square in found)
         lines.append(f"| {behaviour.title} | {marks} |")
-    found = [f"- {html.escape(sentence)}" for sentence in _failures(rows)]
-    return "\n".join([*lines, "", _MEANING, "", *found]).rstrip() + "\n"
+    sentences = [f"- {html.escape(sentence)}" for sentence in _failures(rows)]
+    return "\n".join([*lines, "", _MEANING, "", *sentences]).rstrip() + "\n"
 
 
 def as_json(rows: Sequence[Row]) -> str:
     """Render everything for machines."""
     cells = [
         {
-            "version": row.cell.version,
-            "user": row.cell.user,
+            "version": row.cell.tried.srt,
+            "agent": str(row.cell.tried.agent) if row.cell.tried.agent else None,
+            "user": row.cell.tried.user,
             "supported": row.is_supported,
             "seconds": round(row.cell.seconds, 2),
             "error": row.cell.error,
@@ -91,7 +99,7 @@ def junit(rows: Sequence[Row]) -> str:
     """Render one test suite a cell, one test case a behaviour."""
     root = ET.Element("testsuites", name="srt matrix")
     for row in rows:
-        name = _name(row)
+        name = str(row.cell.tried)
         bad = len(row.failures) if row.cell.error is None else len(row.squares)
         suite = ET.SubElement(
             root, "testsuite", name=name, tests=str(len(row.squares)), failures=str(bad)
@@ -108,11 +116,11 @@ def junit(rows: Sequence[Row]) -> str:
 def page(rows: Sequence[Row]) -> str:
     """Render one self-contained HTML page."""
     template = Template(resources.files(__package__).joinpath("page.html").read_text())
-    users = "".join(f'<th scope="col">{html.escape(row.cell.user)}</th>' for row in rows)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(behaviour.title)}</th>'
-        f"{''.join(_td(row.squares[at]) for row in rows)}</tr>"
-        for at, behaviour in enumerate(COLUMNS)
+    # The newest first: a wide grid is scrolled, and what is supported must be in sight.
+    turned = [row for head in reversed(_heads(rows)) for row in rows if row.cell.tried.head == head]
+    tables = (
+        _table(name, [row for row in turned if (row.cell.tried.agent is not None) == is_agents])
+        for name, is_agents in (("Versions of srt", False), ("Agents in srt", True))
     )
     items = _failures(rows)
     many = "" if len(items) == 1 else "s"
@@ -120,18 +128,36 @@ def page(rows: Sequence[Row]) -> str:
     return template.substitute(
         verdict=html.escape(verdict),
         state="bad" if items else "good",
-        summary=html.escape(f"{len(rows)} cells, {len(COLUMNS)} behaviours each"),
+        summary=html.escape(f"{len(rows)} cells, {len(_shown(rows))} behaviours"),
         failures="".join(f"<li>{html.escape(item)}</li>" for item in items),
         known="".join(_known(rows)),
-        versions="".join(_versions(rows)),
-        users=users,
-        body=body,
+        tables="".join(tables),
+    )
+
+
+def _heads(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.cell.tried.head for row in rows))
+
+
+def _table(name: str, rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    users = "".join(f'<th scope="col">{html.escape(row.cell.tried.user)}</th>' for row in rows)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(behaviour.title)}</th>'
+        f"{''.join(_td(row.by_name[behaviour.name]) for row in rows)}</tr>"
+        for behaviour in _shown(rows)
+    )
+    return (
+        f'<h2>{name}</h2><div class="grid" tabindex="0" role="region" aria-label="{name}"><table>'
+        f'<thead><tr><th scope="col" rowspan="2">Behaviour</th>{"".join(_versions(rows))}</tr>'
+        f"<tr>{users}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
 def _versions(rows: Sequence[Row]) -> Iterator[str]:
     """Head the columns of each version, those that ``start`` supports in bold."""
-    for version, group in groupby(rows, key=lambda row: row.cell.version):
+    for version, group in groupby(rows, key=lambda row: row.cell.tried.head):
         cells = list(group)
         kind = "supported" if cells[0].is_supported else "control"
         yield (
@@ -146,7 +172,7 @@ def _known(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         for square in row.squares:
             if square.verdict == "known":
-                where = f"{row.cell.version} {row.cell.user}"
+                where = f"{row.cell.tried.head} {row.cell.tried.user}"
                 places = seen.setdefault((square.reason or "", square.link), [])
                 places += [] if where in places else [where]
     for (reason, link), places in seen.items():
@@ -159,10 +185,12 @@ def _td(square: Square) -> str:
     label = {"same": "as it must be", "known": "known to differ"}.get(
         square.verdict, square.verdict
     )
-    detail = f"{label}: {square.seen}" + (f" ({square.reason})" if square.reason else "")
+    said = f"{label}: {square.seen}" + (f" ({square.reason})" if square.reason else "")
+    detail = html.escape(said)
     return (
-        f'<td class="{square.verdict}"><span aria-hidden="true">{_MARKS[square.verdict]}</span>'
-        f'<span class="hidden">{html.escape(detail)}</span></td>'
+        f'<td class="{square.verdict}" title="{detail}">'
+        f'<span aria-hidden="true">{_MARKS[square.verdict]}</span>'
+        f'<span class="hidden">{detail}</span></td>'
     )
 
 

@@ -5,7 +5,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,11 @@ from homeroom import paths
 from homeroom.files import explain
 from homeroom.toolchain import store
 from matrix import engine, image, owner, package, sbom
-from matrix.catalogue import User
-from matrix.context import Context
+from matrix.context import Context, Recipe
 from matrix.engine import Engine
-from matrix.grid import Cell
+from matrix.grid import Cell, Try
 from matrix.package import Packages
+from matrix.suite import Suite
 
 if TYPE_CHECKING:
     import docker
@@ -38,14 +39,16 @@ class Wish:
         jobs: How many cells run at once.
         limit: How long one may take, in seconds.
         use_cache: Whether images and layers that are there are taken.
+        suite: Which of the hermetic tests each cell of a version of srt runs.
     """
 
     output: Path
     packages: tuple[Path, ...] = ()
     base: str | None = None
     jobs: int = 1
-    limit: int = 180
+    limit: int = 300
     use_cache: bool = True
+    suite: Suite = "sandbox"
 
 
 @dataclass(frozen=True)
@@ -72,12 +75,11 @@ class Rig:
     wish: Wish
     tell: Callable[[str], None]
 
-    def run(self, versions: list[str], users: list[User]) -> list[Cell]:
-        """Run a cell for each version and user, while the next image is built.
+    def run(self, tries: Sequence[Try]) -> list[Cell]:
+        """Run a cell for each try, while the next image is built.
 
         Args:
-            versions: Of srt.
-            users: As whom.
+            tries: What to try, and as whom.
 
         Returns:
             The cells, in the order in which they ended.
@@ -85,35 +87,48 @@ class Rig:
         Raises:
             HomeroomError: A version does not exist, or its image could not be made.
         """
-        keys = {version: self.context.key(self.base, version) for version in versions}
-        made = {version: self._find(key) for version, key in keys.items()}
-        self.packages.require([version for version, found in made.items() if found is None])
+        recipes = {each.recipe: self._find(each.recipe) for each in tries}
+        missing = [recipe.srt for recipe, found in recipes.items() if found is None]
+        self.packages.require(missing)
         jobs = []
-        for version, found in made.items():
-            identity = found or self._build(version)
-            jobs += [self.pool.submit(self.runner.run, identity, version, user) for user in users]
+        for recipe, found in recipes.items():
+            identity = found or self._build(recipe)
+            jobs += [
+                self.pool.submit(self.runner.run, identity, each, self.wish.suite)
+                for each in tries
+                if each.recipe == recipe
+            ]
         cells = []
         for job in as_completed(jobs):
             cell = job.result()
             cells.append(cell)
             how = f"did not run: {cell.error}" if cell.error else f"{cell.seconds:.1f} s"
-            self.tell(f"{len(cells)} of {len(jobs)}: srt {cell.version} as {cell.user}, {how}")
+            self.tell(f"{len(cells)} of {len(jobs)}: {cell.tried}, {how}")
             self._write_bill(cell)
         return cells
 
-    def _find(self, key: str) -> str | None:
+    def image(self, recipe: Recipe) -> str:
+        """Give the image of a recipe, made when it is not there."""
+        return self._find(recipe) or self._build(recipe)
+
+    def _find(self, recipe: Recipe) -> str | None:
+        key = self.context.key(self.base, recipe)
         return image.find(self.client, key) if self.wish.use_cache else None
 
-    def _build(self, version: str) -> str:
-        self.tell(f"building the image of srt {version}")
-        return image.build(
-            self.client, self.base, self.context, version, use_cache=self.wish.use_cache
+    def _build(self, recipe: Recipe) -> str:
+        self.tell(f"building the image of {recipe}")
+        begin = time.monotonic()
+        made = image.build(
+            self.client, self.base, self.context, recipe, use_cache=self.wish.use_cache
         )
+        self.tell(f"built the image of {recipe}, {time.monotonic() - begin:.1f} s")
+        return made
 
     def _write_bill(self, cell: Cell) -> None:
         if cell.packages:
-            path = self.wish.output / f"{cell.version}.cdx.json"
-            path.write_text(sbom.document(cell.version, cell.packages), encoding="utf-8")
+            path = self.wish.output / f"{cell.tried.stem}.cdx.json"
+            bill = sbom.document(str(cell.tried.recipe), cell.packages)
+            path.write_text(bill, encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -34,9 +34,9 @@ class FakeApi:
     def create_host_config(self, **rights: Any) -> dict[str, Any]:
         return dict(rights)
 
-    def create_container(self, image: str, **settings: Any) -> dict[str, str]:
+    def create_container(self, image: str, words: list[str], **settings: Any) -> dict[str, str]:
         identity = f"c{len(self.there)}"
-        self.there[identity] = {"Image": image, **settings}
+        self.there[identity] = {"Image": image, "Words": words, **settings}
         return {"Id": identity}
 
     def start(self, identity: str) -> None:
@@ -67,10 +67,10 @@ class FakeApi:
             if filters["label"] in made["labels"]
         ]
 
-    def images(self, *, filters: dict[str, str]) -> Iterator[dict[str, Any]]:
+    def images(self, *, filters: dict[str, list[str]]) -> Iterator[dict[str, Any]]:
         for identity, made in list(self.images_there.items()):
-            name, _, value = filters["label"].partition("=")
-            if name in made["Labels"] and value in ("", made["Labels"][name]):
+            found = {*made["Labels"], *(f"{k}={v}" for k, v in made["Labels"].items())}
+            if found.issuperset(filters["label"]):
                 yield {"Id": identity, **made}
 
     def remove_image(self, identity: str, *, force: bool) -> None:
@@ -85,12 +85,13 @@ class FakeImages:
 
     def __init__(self, there: set[str]) -> None:
         self.there = there
+        self.labels: dict[str, str] = {}
         self.built: Callable[..., Any] = lambda **_: None
 
     def get(self, name: str) -> Any:
         if name not in self.there:
             raise ImageNotFound(name)
-        return type("Image", (), {"id": f"sha256:{name}"})()
+        return type("Image", (), {"id": f"sha256:{name}", "labels": self.labels})()
 
     def build(self, **settings: Any) -> Any:
         return self.built(**settings)

@@ -1,6 +1,8 @@
 """``python -m matrix`` as a user runs it, where no engine is needed."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +22,7 @@ def matrix(home: PrivateHome, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [sys.executable, "-m", "matrix", *arguments],
         cwd=ROOT,
-        env=home.env | {"DOCKER_HOST": f"unix://{home.home}/no.sock"},
+        env=home.env | {"DOCKER_HOST": home.env.get("ENGINE", f"unix://{home.home}/no.sock")},
         capture_output=True,
         text=True,
         check=False,
@@ -32,7 +34,34 @@ def test_the_job_list_names_every_version_once(private_home: PrivateHome) -> Non
     done = matrix(private_home, "--list-github")
     assert done.returncode == 0, done.stderr
     known = catalogue.load(ROOT / "container" / "matrix.toml")
-    assert json.loads(done.stdout) == {"include": [{"srt": each} for each in known.srt.versions]}
+    jobs = {job["name"]: job["words"] for job in json.loads(done.stdout)["include"]}
+    versions = {f"srt {each}": f"--srt {each}" for each in known.srt.versions}
+    assert versions.items() <= jobs.items()
+    agents = {f"{name} {each}" for name in known.agents for each in known.agents[name]}
+    assert jobs.keys() - versions.keys() == agents
+
+
+def test_both_servers_get_the_same_jobs(private_home: PrivateHome) -> None:
+    hub, lab = (
+        json.loads(matrix(private_home, f"--list-{x}").stdout) for x in ("github", "gitlab")
+    )
+    assert [job["name"] for job in hub["include"]] == list(lab)
+    for job in hub["include"]:
+        assert f"matrix -- {job['words']} --user both" in lab[job["name"]]["script"][0]
+
+
+def test_an_engine_without_rights_is_told_from_a_missing_one(
+    private_home: PrivateHome, tmp_path: Path
+) -> None:
+    path = tmp_path / "engine.sock"
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(path))
+        path.chmod(0)
+        done = matrix(private_home.with_env(ENGINE=f"unix://{path}"), "--ci")
+    assert (done.returncode, done.stdout) == (69, "")
+    # No mode keeps root out; for it nobody listens there.
+    way = "start dockerd" if os.geteuid() == 0 else "add it to the engine's group"
+    assert way in done.stderr
 
 
 def test_without_an_engine_it_says_what_to_do(private_home: PrivateHome) -> None:
@@ -43,7 +72,16 @@ def test_without_an_engine_it_says_what_to_do(private_home: PrivateHome) -> None
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--jobs", "0"), ("--srt", "1", "--new"), ("--limit", "x")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--jobs", "0"),
+        ("--srt", "1", "--new"),
+        ("--limit", "x"),
+        ("--suite", "some"),
+        ("--image", "--clean"),
+    ],
+)
 def test_options_that_make_no_sense_are_refused(
     private_home: PrivateHome, arguments: tuple[str, ...]
 ) -> None:

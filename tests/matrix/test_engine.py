@@ -16,13 +16,14 @@ from homeroom import process
 from homeroom.errors import ToolError
 from matrix import engine, owner
 from matrix.engine import Engine
+from matrix.grid import Try
 from tests.matrix.cells import GOOD
 from tests.matrix.fake_engine import FakeClient, refusal
 
 
 def run(client: Any, logs: Path, user: Any = "plain", limit: int = 5) -> Any:
     with Engine(client, limit=limit, logs=logs).session() as runner:
-        return runner.run("sha256:image", "0.0.83", user)
+        return runner.run("sha256:image", Try("0.0.83", user), "sandbox")
 
 
 def test_a_cell_gives_what_it_saw_and_what_is_installed_and_leaves_only_its_log(
@@ -117,14 +118,14 @@ def test_whatever_runs_when_the_session_ends_is_removed_and_nothing_starts_after
 
     client.api.waited = until_removed
     runner = Engine(client, limit=5, logs=tmp_path)  # type: ignore[arg-type]
-    thread = threading.Thread(target=runner.run, args=("image", "0.0.83", "plain"))
+    thread = threading.Thread(target=runner.run, args=("image", Try("0.0.83", "plain"), "sandbox"))
     with runner.session():
         thread.start()
         assert runs.wait(10)
     assert client.api.there == {}
     gone.set()
     thread.join(10)
-    assert "the matrix has ended" in str(runner.run("image", "0.0.82", "plain").error)
+    assert "the matrix has ended" in str(runner.run("image", Try("0.0.82", "plain"), "none").error)
     assert client.api.there == {}
 
 

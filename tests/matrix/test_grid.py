@@ -1,8 +1,8 @@
 """What is judged to be new, known or unexplained."""
 
 from matrix import grid
-from matrix.grid import Cell, Row
-from tests.matrix.cells import catalogue, cell, expect
+from matrix.grid import AGENT_COLUMNS, SRT_COLUMNS, Cell, Row, Try
+from tests.matrix.cells import AGENT, catalogue, cell, expect
 
 
 def verdict(row: Row, name: str) -> str:
@@ -51,12 +51,19 @@ def test_an_entry_for_root_explains_nothing_of_a_plain_user() -> None:
 
 
 def test_what_was_not_tried_is_no_success() -> None:
-    row = grid.judge(Cell("0.0.83", "plain", {"command.starts": "open"}), catalogue())
+    row = grid.judge(Cell(Try("0.0.83", "plain"), {"command.starts": "open"}), catalogue())
     assert verdict(row, "read.canary") == "new"
 
 
 def test_a_cell_that_did_not_run_fails_even_where_everything_is_explained() -> None:
-    broken = Cell("0.0.83", "plain", {}, 1.0, "no end within 180 seconds")
+    broken = Cell(Try("0.0.83", "plain"), {}, 1.0, "no end within 180 seconds")
     row = grid.judge(broken, catalogue(expect("<1.0.0", "*")))
     assert {square.verdict for square in row.squares} == {"not-run"}
     assert grid.has_failed([row])
+
+
+def test_an_agent_is_judged_by_what_an_agent_does_and_srt_by_the_rest() -> None:
+    assert list(grid.judge(cell(), catalogue()).by_name) == [each.name for each in SRT_COLUMNS]
+    row = grid.judge(cell(agent=AGENT, agent__prompt="no prompt: Welcome"), catalogue())
+    assert list(row.by_name) == [each.name for each in AGENT_COLUMNS]
+    assert [each.behaviour.name for each in row.failures] == ["agent.prompt"]

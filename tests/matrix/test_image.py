@@ -1,5 +1,6 @@
 """Images: what cannot be made, and what is removed."""
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ import pytest
 from docker.errors import BuildError
 
 from homeroom.errors import HomeroomError, StorageError, ToolError, UsageError
+from homeroom.toolchain import child
+from homeroom.toolchain.store import Toolchain
 from matrix import image
-from matrix.context import Context
+from matrix.context import Context, Recipe
 from matrix.package import Packages
 from tests.matrix.fake_engine import FakeClient, refusal
 
@@ -22,11 +25,12 @@ def failed(*log: str) -> BuildError:
 class ContextStandIn(Context):
     """A context that packs nothing."""
 
-    def key(self, base: str, version: str) -> str:
-        return f"{base}-{version}"
+    def key(self, base: str, recipe: Recipe) -> str:
+        return f"{base}-{recipe}"
 
-    def pack(self, version: str) -> Any:
-        return version
+    def pack(self, recipe: Recipe) -> Path:
+        assert recipe.srt
+        return Path(os.devnull)
 
 
 @pytest.fixture
@@ -77,8 +81,31 @@ def test_a_build_that_fails_shows_its_log(
 
     client.images.built = fail
     with pytest.raises(kind, match=said) as caught:
-        image.build(client, "base", context, "0.0.83")
+        image.build(client, "base", context, Recipe("0.0.83"))
     assert "0.0.83" in caught.value.message or "the engine refused" in caught.value.message
+
+
+def test_a_base_that_was_made_otherwise_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    client: Any = FakeClient(image.BASE)
+    client.images.labels = {"homeroom.base": "of an earlier container/base"}
+
+    def fail(*_: object) -> None:
+        raise ToolError("made anew")
+
+    monkeypatch.setattr(child, "run", fail)
+    with pytest.raises(ToolError, match="made anew"):
+        image.ensure_base(client, None, print)
+
+
+def test_a_disk_that_is_full_while_a_context_is_packed_is_said_to_be_full(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Context(Packages(toolchain, {}), tmp_path, print)
+    vars(context)["_shared"] = toolchain.root / "node"
+    monkeypatch.setattr(Packages, "fetch", lambda *_: None)
+    (tmp_path / "context.tar").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="No space left on device"):
+        context.pack(Recipe("0.0.83"))
 
 
 def test_a_new_image_replaces_old_ones_of_its_version_but_none_that_may_be_in_another_ones_hands(
@@ -91,11 +118,11 @@ def test_a_new_image_replaces_old_ones_of_its_version_but_none_that_may_be_in_an
         ("young", "0.0.83", time.time()),
         ("other", "0.0.82", hour_ago),
     ):
-        labels = {"homeroom.srt": version, "homeroom.key": name}
+        labels = {"homeroom.srt": version, "homeroom.agents": "", "homeroom.target": "cell"}
         client.api.images_there[name] = {"Labels": labels, "Created": made}
     made = type("Image", (), {"id": "sha256:new"})()
     client.images.built = lambda **_: (made, [])
-    assert image.build(client, "base", context, "0.0.83") == "sha256:new"
+    assert image.build(client, "base", context, Recipe("0.0.83")) == "sha256:new"
     assert client.api.images_there.keys() == {"young", "other"}
 
 

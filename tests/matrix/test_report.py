@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 from playwright.sync_api import Browser
 
 from matrix import grid, report
-from matrix.grid import COLUMNS, Cell
-from tests.matrix.cells import catalogue, cell, expect
+from matrix.grid import AGENT_COLUMNS, COLUMNS, SRT_COLUMNS, Cell, Try
+from tests.matrix.cells import AGENT, catalogue, cell, expect
 
 HOSTILE = '</td><script>alert("x")</script>\x00\x1b[2J'
 ROWS = [
@@ -16,14 +16,18 @@ ROWS = [
     for each in (
         cell("0.0.49", write__tmp="refused"),
         cell("0.0.83", read__canary=HOSTILE),
-        Cell("0.0.84", "root", {}, 180.0, f"no end within 180 seconds {HOSTILE}"),
+        Cell(Try("0.0.84", "root"), {}, 180.0, f"no end within 180 seconds {HOSTILE}"),
+        cell("0.0.83", agent=AGENT),
     )
 ]
 
 
 def test_the_text_has_a_line_for_each_cell_and_a_sentence_for_each_failure() -> None:
     shown = report.text(ROWS)
-    for words in ("0.0.49    plain", "0.0.83    plain", "below the floor", "read.canary"):
+    lines = [line.split()[:2] for line in shown.splitlines()]
+    assert ["0.0.49", "plain"] in lines
+    assert ["0.0.83", "some-agent"] in lines
+    for words in ("below the floor", "read.canary"):
         assert words in shown
     assert "srt 0.0.84 as root did not run: no end within 180 seconds" in shown
     assert "\x1b" not in shown
@@ -42,7 +46,13 @@ def test_markdown_is_one_table_with_a_line_for_each_behaviour_and_the_failures()
 def test_json_says_everything_of_every_square() -> None:
     document = json.loads(report.as_json(ROWS))
     assert document["schema"] == 1
-    assert [each["version"] for each in document["cells"]] == ["0.0.49", "0.0.83", "0.0.84"]
+    assert [each["version"] for each in document["cells"]] == [
+        "0.0.49",
+        "0.0.83",
+        "0.0.84",
+        "0.0.83",
+    ]
+    assert document["cells"][3]["agent"] == "some-agent 1.2.3"
     assert document["cells"][0]["behaviours"]["write.tmp"] == {
         "expected": "open",
         "seen": "refused",
@@ -55,9 +65,9 @@ def test_json_says_everything_of_every_square() -> None:
 def test_junit_parses_and_counts_what_fails() -> None:
     root = ET.fromstring(report.junit(ROWS))
     suites = root.findall("testsuite")
-    assert [int(suite.get("failures", "")) for suite in suites] == [0, 1, len(COLUMNS)]
-    for suite in suites:
-        assert len(suite.findall("testcase")) == int(suite.get("tests", "")) == len(COLUMNS)
+    assert [int(suite.get("failures", "")) for suite in suites] == [0, 1, len(SRT_COLUMNS), 0]
+    for suite, columns in zip(suites, (*[SRT_COLUMNS] * 3, AGENT_COLUMNS), strict=True):
+        assert len(suite.findall("testcase")) == int(suite.get("tests", "")) == len(columns)
         assert len(suite.findall("testcase/failure")) == int(suite.get("failures", ""))
 
 

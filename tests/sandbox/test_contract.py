@@ -97,7 +97,7 @@ def test_a_broken_sandbox_violates_exactly_what_it_breaks(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     seen = behaviours.observe(sample_bench(tmp_path, toolchain.root, adapter), scratch)
-    assert violated(seen) == BROKEN[adapter]
+    assert violated(seen) == BROKEN[adapter], seen
     if adapter is not NothingStarts:
         assert seen.keys() == {behaviour.name for behaviour in EVERY_BEHAVIOUR}
 
