@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import msgspec
 
-from homeroom import adoption, archive, home, notice, plan, worktree
+from homeroom import adoption, archive, home, memory, notice, plan, worktree
 from homeroom.config import Config
 from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir, explain
 from homeroom.paths import Paths
 from homeroom.plan import Plan
+from homeroom.policy import existing
 from homeroom.process import identity
 from homeroom.provider.common import apply
 from homeroom.request import Request
-from homeroom.run import find, lock, record
+from homeroom.run import find, lock, place, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
@@ -87,14 +88,19 @@ def _allocate(
     """Decide the run, and take its lock before anything else of it exists."""
     for _ in range(_LOCK_TRIES):
         run_id = request.run_id or home.new_run_id()
+        known = existing(memory.known(paths))
         decided = plan.make(request, environ, paths, config, run_id)
         plan.require_tools(decided, environ, paths)
         ensure_private_dir(paths.state)
         ensure_private_dir(paths.runs)
         # A sweep may be looking at the new file at this very moment: then another id.
         taken = lock.try_acquire(paths.runs / f"{decided.instance.run_id}.lock")
-        if taken is not None:
+        if taken is None:
+            continue
+        # What is denied was decided before the lock: others may have begun a place since.
+        if existing(memory.known(paths)) == known:
             return decided, taken
+        taken.release()
     raise StateError(f"cannot lock a new run in {paths.runs}")
 
 
@@ -139,6 +145,8 @@ class _Run:
         self._signals.check()
         unwind.add(self._close_record)
         self._save(self._record)
+        if self._instance.place is not None:
+            place.begin(self._paths, self._instance.place, self._record.run_id)
         # After that, so that of two runs that start at once one sees the other.
         find.refuse_taken(self._paths, self._record.name, self._record.run_id)
         self._warn_of_twins()
@@ -171,7 +179,7 @@ class _Run:
     def materialize(self, unwind: Unwind) -> None:
         """Make the room."""
         self._signals.check()
-        unwind.add(lambda: home.wipe(self._instance, self._paths.trash))
+        unwind.add(lambda: home.wipe(self._instance, self._instance.trash))
         home.materialize(self._instance)
 
     def furnish(self) -> None:

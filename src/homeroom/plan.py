@@ -13,6 +13,7 @@ from homeroom import (
     environment,
     git,
     home,
+    memory,
     provider,
     proxy,
     rules,
@@ -118,7 +119,8 @@ def make(
     ground = rules.survey(environ, paths)
     installed = store.find(paths, environ)
     toolchain = installed or store.planned(paths, environ)
-    instance = home.instance_of(paths, run_id)
+    place = memory.require(paths, environ) if config.run.credentials_in == "memory" else None
+    instance = home.instance_of(paths, run_id, place)
     facts = _Facts(
         request=request,
         environ=environ,

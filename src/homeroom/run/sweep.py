@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from homeroom import home, trash
+from homeroom import home, memory, trash
 from homeroom.errors import HomeroomError, StateError, StorageError
 from homeroom.files import ensure_private_dir, explain, is_temporary
 from homeroom.paths import Paths
@@ -119,9 +119,11 @@ def sweep(
             report.entries.append(entry)
     if only:
         return report
-    for stray in _strays((paths.runs, paths.instances), max(youngest, _UNFINISHED)):
-        report.entries.append(_sweep_stray(stray, dry_run=dry_run))
-    for directory in (paths.trash, paths.temp / "trash"):
+    places = memory.places(paths)
+    report.entries.extend(Entry(paths.places.name, "failed", why) for why in memory.unusable(paths))
+    strays = _strays((paths.runs, *home.all_rooms(paths), *places), max(youngest, _UNFINISHED))
+    report.entries.extend(_sweep_stray(stray, dry_run=dry_run) for stray in strays)
+    for directory in (paths.trash, paths.temp / "trash", *(place / "trash" for place in places)):
         try:
             leftovers = trash.leftovers([directory])
         except (HomeroomError, OSError) as error:
@@ -133,12 +135,14 @@ def sweep(
 
 def _run_ids(paths: Paths) -> Iterator[str]:
     names: set[str] = set()
-    if os.path.lexists(paths.instances):
-        if paths.instances.is_symlink():
-            raise StateError(f"{paths.instances} is a symlink", "replace it by a directory")
-        if not paths.instances.is_dir():
-            raise StateError(f"{paths.instances} is not a directory", "move it out of the way")
-        names.update(os.listdir(paths.instances))
+    for rooms in home.all_rooms(paths):
+        if not os.path.lexists(rooms):
+            continue
+        if rooms.is_symlink():
+            raise StateError(f"{rooms} is a symlink", "replace it by a directory")
+        if not rooms.is_dir():
+            raise StateError(f"{rooms} is not a directory", "move it out of the way")
+        names.update(os.listdir(rooms))
     if paths.runs.is_dir():
         names.update(name.partition(".")[0] for name in os.listdir(paths.runs))
     yield from sorted(name for name in names if home.RUN_ID.fullmatch(name))
@@ -196,7 +200,7 @@ def _take(
         current = _record_or_none(record_file)
         if archive is not None and current is not None and current.state not in record.FINAL:
             archive(instance, current)
-        home.wipe(instance, paths.trash)
+        home.wipe(instance, instance.trash)
         kept = None
         if current is not None and current.state not in record.FINAL:
             kept = close(current) if close is not None else None
