@@ -25,6 +25,7 @@ from homeroom.sandbox.srt import Srt
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
+from homeroom.workspace import condition
 
 Tell = Callable[[str], None]
 BeforeWipe = Callable[[Plan], object]
@@ -201,7 +202,7 @@ class _Run:
 
     def hold(self, unwind: Unwind, before_wipe: BeforeWipe | None) -> Outcome:
         """Start the agent, wait until it is over, and say what it left in the workspace."""
-        unguarded = self._plan.room.workspace.unguarded()
+        before = self._plan.room.workspace.open_to_change()
         if before_wipe is not None:
             unwind.add(lambda: self._status is None or before_wipe(self._plan))
         if self._record.grant_from is not None:
@@ -217,9 +218,10 @@ class _Run:
             raise _not_started(outcome)
         self._status = outcome.status
         self._save(self._record.moved("ending"))
-        for path in unguarded:
-            if os.path.lexists(path):
-                self._tell(f"the run made {path}, which other tools of yours obey: look at it")
+        for path, how in before.items():
+            if condition(path) != how:
+                done = "made" if how is None else "changed"
+                self._tell(f"the run {done} {path}, which other tools of yours obey: look at it")
         return outcome
 
     def _last_activity(self) -> float:

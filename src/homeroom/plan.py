@@ -270,8 +270,9 @@ def _arguments(facts: _Facts, room: Room) -> tuple[Sequence[str], tuple[SeedFile
 def _unwritable(facts: _Facts, decided: Policy) -> tuple[Path, ...]:
     """Name files that the run must not be able to make, where its user otherwise could."""
     name = f".canary-{facts.instance.run_id}"
+    places = ("/tmp", "/var/tmp", "/tmp/claude")  # noqa: S108 - what is there is the point
     # A sandbox that lets everything be written may still hold the room's own parts shut.
-    everybodys = (Path(os.path.realpath(path)) / name for path in ("/tmp", "/var/tmp"))  # noqa: S108
+    everybodys = (Path(os.path.realpath(path)) / name for path in places)
     return (
         facts.instance.runtime / "canary",
         facts.toolchain.root / name,

@@ -29,6 +29,8 @@ _TELLTALE = (
     ".ssh/id_ed25519",
     ".ssh/id_rsa",
 )
+# srt lets every command write there, where it is: all rooms would share it (0.0.2 to 0.0.83).
+_SHARED_BY_SRT = (Path("/tmp/claude"),)  # noqa: S108
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def decide(
         deny_read=tuple(dict.fromkeys((*denied, *_configured(ground, config, "deny")))),
         allow_read=(*writable, *policy.around(readable, writable)),
         allow_write=writable,
-        deny_write=place.guarded(),
+        deny_write=(*place.guarded(), *policy.existing(_SHARED_BY_SRT)),
         hosts=tuple(dict.fromkeys((*hosts, *config.network.allow))),
     )
 

@@ -1,11 +1,11 @@
-"""A tmpfs that any account can have: in a mount namespace of its own, gone with its holder."""
+"""Places in memory that any account can have: in a mount namespace, gone with its holder."""
 
 import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,20 +59,39 @@ class Memory:
 @contextlib.contextmanager
 def memory() -> Iterator[Memory]:
     """Make one. bubblewrap does it, which every test of a sandbox needs anyway."""
-    for tool in ("bwrap", "nsenter"):
-        assert shutil.which(tool), (
-            f"{tool} is missing: `sh nox.sh -s test` installs what tests need"
-        )
     # Short, as /run/user/1000 is: sockets are made below it.
-    with tempfile.TemporaryDirectory(prefix="hm-", dir=os.path.realpath("/tmp")) as name:
-        mount = ("bwrap", "--dev-bind", "/", "/", "--perms", "0700", "--tmpfs", name)
-        with subprocess.Popen(
-            [*mount, "--die-with-parent", "--", "sh", "-c", "echo $$; exec sleep infinity"],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as holder:
-            assert holder.stdout is not None
-            try:
-                yield Memory(Path(name), holder, int(holder.stdout.readline()))
-            finally:
-                holder.kill()
+    with (
+        tempfile.TemporaryDirectory(prefix="hm-", dir=os.path.realpath("/tmp")) as name,
+        _holding(Path(name), ("--perms", "0700", "--tmpfs", name)) as found,
+    ):
+        yield found
+
+
+@contextlib.contextmanager
+def own_tmp(*kept: Path) -> Iterator[Memory]:
+    """Make a /tmp, and other places of everybody's, that nobody else puts anything into.
+
+    Args:
+        kept: Directories that are to be seen in it as elsewhere.
+    """
+    mounts = [word for path in ("/tmp", "/var/tmp") for word in ("--tmpfs", path)]
+    mounts += [word for path in kept for word in ("--bind", str(path), str(path))]
+    with _holding(Path("/tmp"), mounts) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _holding(place: Path, mounts: Sequence[str]) -> Iterator[Memory]:
+    for tool in ("bwrap", "nsenter"):
+        assert shutil.which(tool), f"{tool} is missing: `sh nox.sh -s test` installs it"
+    said = ("sh", "-c", "echo $$; exec sleep infinity")
+    with subprocess.Popen(
+        ["bwrap", "--dev-bind", "/", "/", *mounts, "--die-with-parent", "--", *said],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        try:
+            yield Memory(place, holder, int(holder.stdout.readline()))
+        finally:
+            holder.kill()
