@@ -48,6 +48,7 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provider: str | None = None
     profile: str | None = None
     credentials: Literal["access", "full"] = "access"
+    credentials_in: Literal["disk", "memory"] = "disk"
     attribution: bool = True
     archive: Literal["always", "never"] = "always"
     stop_grace: float = 5.0

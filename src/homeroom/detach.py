@@ -11,7 +11,7 @@ from homeroom import home
 from homeroom.errors import HomeroomError, StateError, TryAgainError
 from homeroom.files import ensure_private_dir, read_regular, replace_private
 from homeroom.paths import Paths
-from homeroom.run import lock, record
+from homeroom.run import lock, place, record
 from homeroom.run.find import lock_file
 from homeroom.run.record import Record
 from homeroom.session.tmux import Tmux
@@ -22,7 +22,13 @@ _POLL = 0.05
 _LIMIT = 16 * 1024 * 1024
 
 
-def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directory: Path) -> Record:
+def start(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    paths: Paths,
+    directory: Path,
+    in_memory: Path | None = None,
+) -> Record:
     """Start ``homeroom`` again in a session that outlives this terminal.
 
     Args:
@@ -31,6 +37,8 @@ def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directo
             and a terminal server that is already running has an environment of its own.
         paths: homeroom's directories.
         directory: Where it starts.
+        in_memory: The place in memory for rooms, where nothing of a credential may come to
+            a disk; else None.
 
     Returns:
         The run's record, when its agent has started.
@@ -38,12 +46,14 @@ def start(argv: Sequence[str], environ: Mapping[str, str], paths: Paths, directo
     Raises:
         ToolError: The session cannot be made.
         StateError: The run ended before its agent had started; it says why.
-        TryAgainError: It did not start in time.
+        TryAgainError: It did not start in time, or the place in memory cannot be begun now.
     """
     run_id = home.new_run_id()
     for path in (paths.state, paths.runs):
         ensure_private_dir(path)
-    order = order_file(paths, run_id)
+    if in_memory is not None:
+        place.begin(paths, in_memory, run_id)
+    order = (in_memory or paths.runs) / f"{run_id}.order"
     tmux = Tmux(paths, environ)
     held = _module("homeroom.detach", str(order))
     tmux.hold(run_id, held, directory)
@@ -71,11 +81,6 @@ def _module(name: str, *arguments: str) -> list[str]:
     # Entries that are not absolute would be looked for in the working directory as well.
     places = os.pathsep.join(entry for entry in found if os.path.isabs(entry))
     return [sys.executable, "-P", "-c", code, places, name, *arguments]
-
-
-def order_file(paths: Paths, run_id: str) -> Path:
-    """Tell where the order for a held run is."""
-    return paths.runs / f"{run_id}.order"
 
 
 def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:

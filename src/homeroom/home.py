@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom import trash
+from homeroom import memory, trash
 from homeroom.errors import StateError, StorageError
 from homeroom.files import (
     create_private,
@@ -35,11 +35,13 @@ class Instance:
         run_id: ``run_`` and 32 hex digits.
         root: Holds the mark, the canary, the home and the runtime directory.
         temp: A short directory elsewhere; unix socket paths end at 107 bytes.
+        place: The place in memory that both are in; None on the disk.
     """
 
     run_id: str
     root: Path
     temp: Path
+    place: Path | None = None
 
     @property
     def home(self) -> Path:
@@ -55,6 +57,11 @@ class Instance:
     def settings(self) -> Path:
         """The sandbox's settings, which the run cannot read: a password may be in them."""
         return self.root / "settings.json"
+
+    @property
+    def trash(self) -> Path:
+        """Where its tree goes on its way out: on the same file system."""
+        return self.root.parent.parent / "trash"
 
     @property
     def certificates(self) -> Path:
@@ -82,12 +89,13 @@ def new_run_id() -> str:
     return f"run_{os.urandom(16).hex()}"
 
 
-def instance_of(paths: Paths, run_id: str) -> Instance:
+def instance_of(paths: Paths, run_id: str, place: Path | None = None) -> Instance:
     """Tell where a run's places are, without making them.
 
     Args:
         paths: homeroom's directories.
         run_id: The run.
+        place: The place in memory where one that is nowhere yet shall be; None for the disk.
 
     Returns:
         Its places.
@@ -98,7 +106,24 @@ def instance_of(paths: Paths, run_id: str) -> Instance:
     if not RUN_ID.fullmatch(run_id):
         raise ValueError(f"not a run id: {run_id!r}")
     short = run_id.removeprefix("run_")[:12]
-    return Instance(run_id, paths.instances / run_id, paths.temp / short)
+    on_disk = Instance(run_id, paths.instances / run_id, paths.temp / short)
+    for at in memory.places(paths):
+        found = Instance(run_id, rooms_in(at) / run_id, at / short, at)
+        if os.path.lexists(found.root):
+            return found
+    if place is None or os.path.lexists(on_disk.root):
+        return on_disk
+    return Instance(run_id, rooms_in(place) / run_id, place / short, place)
+
+
+def rooms_in(place: Path) -> Path:
+    """Tell where the instance trees in a place in memory are."""
+    return place / "instances"
+
+
+def all_rooms(paths: Paths) -> tuple[Path, ...]:
+    """List the directories that hold instance trees: on the disk first, then in memory."""
+    return (paths.instances, *map(rooms_in, memory.places(paths)))
 
 
 def materialize(instance: Instance) -> None:

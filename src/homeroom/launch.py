@@ -7,23 +7,25 @@ from dataclasses import replace
 
 import msgspec
 
-from homeroom import adoption, archive, home, notice, plan, worktree
+from homeroom import adoption, archive, home, memory, notice, plan, worktree
 from homeroom.config import Config
 from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir, explain, is_there
 from homeroom.paths import Paths
 from homeroom.plan import Plan
+from homeroom.policy import existing
 from homeroom.process import identity
 from homeroom.provider.common import apply
 from homeroom.request import Request
-from homeroom.run import find, lock, record
+from homeroom.run import find, lock, place, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
+from homeroom.workspace import condition
 
 Tell = Callable[[str], None]
 BeforeWipe = Callable[[Plan], object]
@@ -87,14 +89,19 @@ def _allocate(
     """Decide the run, and take its lock before anything else of it exists."""
     for _ in range(_LOCK_TRIES):
         run_id = request.run_id or home.new_run_id()
+        known = existing(memory.known(paths))
         decided = plan.make(request, environ, paths, config, run_id)
         plan.require_tools(decided, environ, paths)
         ensure_private_dir(paths.state)
         ensure_private_dir(paths.runs)
         # A sweep may be looking at the new file at this very moment: then another id.
         taken = lock.try_acquire(paths.runs / f"{decided.instance.run_id}.lock")
-        if taken is not None:
+        if taken is None:
+            continue
+        # What is denied was decided before the lock: others may have begun a place since.
+        if existing(memory.known(paths)) == known:
             return decided, taken
+        taken.release()
     raise StateError(f"cannot lock a new run in {paths.runs}")
 
 
@@ -139,6 +146,8 @@ class _Run:
         self._signals.check()
         unwind.add(self._close_record)
         self._save(self._record)
+        if self._instance.place is not None:
+            place.begin(self._paths, self._instance.place, self._record.run_id)
         # After that, so that of two runs that start at once one sees the other.
         find.refuse_taken(self._paths, self._record.name, self._record.run_id)
         self._warn_of_twins()
@@ -171,7 +180,7 @@ class _Run:
     def materialize(self, unwind: Unwind) -> None:
         """Make the room."""
         self._signals.check()
-        unwind.add(lambda: home.wipe(self._instance, self._paths.trash))
+        unwind.add(lambda: home.wipe(self._instance, self._instance.trash))
         home.materialize(self._instance)
 
     def furnish(self) -> None:
@@ -193,7 +202,7 @@ class _Run:
 
     def hold(self, unwind: Unwind, before_wipe: BeforeWipe | None) -> Outcome:
         """Start the agent, wait until it is over, and say what it left in the workspace."""
-        unguarded = self._plan.room.workspace.unguarded()
+        before = self._plan.room.workspace.open_to_change()
         if before_wipe is not None:
             unwind.add(lambda: self._status is None or before_wipe(self._plan))
         if self._record.grant_from is not None:
@@ -209,9 +218,10 @@ class _Run:
             raise _not_started(outcome)
         self._status = outcome.status
         self._save(self._record.moved("ending"))
-        for path in unguarded:
-            if os.path.lexists(path):
-                self._tell(f"the run made {path}, which other tools of yours obey: look at it")
+        for path, how in before.items():
+            if condition(path) != how:
+                done = "made" if how is None else "changed"
+                self._tell(f"the run {done} {path}, which other tools of yours obey: look at it")
         return outcome
 
     def _last_activity(self) -> float:

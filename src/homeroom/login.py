@@ -158,7 +158,8 @@ def by_agent(desk: Desk, signals: Signals) -> Entry:
 
 def _narrowed(config: Config) -> Config:
     """Leave of the configuration what a login needs: what the user denies, and patience."""
-    run = Run(archive="never", stop_grace=config.run.stop_grace)
+    own = config.run
+    run = Run(archive="never", stop_grace=own.stop_grace, credentials_in=own.credentials_in)
     return Config(files=Files(deny=config.files.deny), run=run, vault=config.vault)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pwd
 import stat
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from homeroom.credential.secret import Credential
 from homeroom.plan import Plan
 
 _HOUR = 3600.0
+# One file for each user who lingers (systemd-logind(8)).
+_LINGERING = Path("/var/lib/systemd/linger")
 
 Tell = Callable[[str], None]
 
@@ -41,6 +44,28 @@ def announce(decided: Plan, tell: Tell) -> None:
         warn_if_exposed(credential, tell)
     if not decided.room.options.full_credentials:
         _announce_expiry(decided, credential, tell)
+
+
+def warn_of_logout(place: Path | None, tell: Tell) -> None:
+    """Say when a run that outlives its terminal would lose its room at the last logout.
+
+    systemd-logind(8) then removes ``/run/user/<uid>``, unless the user lingers.
+
+    Args:
+        place: The place in memory that the room is in, or None.
+        tell: Says a line to the user.
+    """
+    if place is None or not place.is_relative_to("/run/user"):
+        return
+    try:
+        lingers = _LINGERING.joinpath(pwd.getpwuid(os.geteuid()).pw_name).exists()
+    except (KeyError, OSError):
+        return
+    if not lingers:
+        tell(
+            "warning: this run's room is in memory and goes when you log out for good; "
+            "run `loginctl enable-linger` to keep it"
+        )
 
 
 def warn_if_exposed(credential: Credential, tell: Tell) -> None:

@@ -1,15 +1,17 @@
 """Where homeroom keeps things, and the short place for a run's temporary files."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 HOME_VARIABLE = "HOMEROOM_HOME"
+MEMORY_VARIABLE = "XDG_RUNTIME_DIR"
 
 # A unix socket path ends at 107 bytes (sun_path in unix(7)). srt and the agents put
 # sockets with names of up to 50 characters into TMPDIR.
-_LONGEST_TEMP_ROOT = 107 - 50 - len("/0123456789ab/t/")
+LONGEST_TEMP_ROOT = 107 - 50 - len("/0123456789ab/t/")
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,15 @@ class Paths:
         data: Holds the toolchains; everything in it can be made again.
         state: Holds runs, instances, transcripts and the trash.
         temp: Holds a short temporary directory for each live run.
+        memory: Where rooms can be kept in memory, if there is such a place at all. It is
+            this homeroom's own: another one with other directories has another.
     """
 
     config: Path
     data: Path
     state: Path
     temp: Path
+    memory: Path | None = None
 
     @property
     def config_file(self) -> Path:
@@ -54,6 +59,11 @@ class Paths:
         return self.state / "transcripts"
 
     @property
+    def places(self) -> Path:
+        """One file for each place in memory that rooms were kept in, with its path."""
+        return self.state / "memory"
+
+    @property
     def trash(self) -> Path:
         """Trees on their way out."""
         return self.state / "trash"
@@ -74,21 +84,33 @@ def locate(environ: Mapping[str, str]) -> Paths:
     if moved:
         root = Path(os.path.realpath(moved))
         own = root / "tmp"
-        short_enough = len(os.fsencode(own)) <= _LONGEST_TEMP_ROOT
+        short_enough = len(os.fsencode(own)) <= LONGEST_TEMP_ROOT
         return Paths(
             config=root / "config",
             data=root / "data",
             state=root / "state",
             temp=own if short_enough else _shared_temp(),
+            memory=_in_memory(environ, root / "state"),
         )
     import platformdirs
 
+    state = Path(os.path.realpath(platformdirs.user_state_dir("homeroom")))
     return Paths(
         config=Path(os.path.realpath(platformdirs.user_config_dir("homeroom"))),
         data=Path(os.path.realpath(platformdirs.user_data_dir("homeroom"))),
-        state=Path(os.path.realpath(platformdirs.user_state_dir("homeroom"))),
+        state=state,
         temp=_shared_temp(),
+        memory=_in_memory(environ, state),
     )
+
+
+def _in_memory(environ: Mapping[str, str], state: Path) -> Path | None:
+    base = environ.get(MEMORY_VARIABLE, "")
+    if not os.path.isabs(base):
+        return None
+    # Short, for the same reason as the temporary directory, which is below it.
+    own = hashlib.sha256(os.fsencode(state)).hexdigest()[:8]
+    return Path(os.path.realpath(base)) / f"homeroom-{own}"
 
 
 def _shared_temp() -> Path:

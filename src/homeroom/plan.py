@@ -13,6 +13,7 @@ from homeroom import (
     environment,
     git,
     home,
+    memory,
     provider,
     proxy,
     rules,
@@ -118,7 +119,8 @@ def make(
     ground = rules.survey(environ, paths)
     installed = store.find(paths, environ)
     toolchain = installed or store.planned(paths, environ)
-    instance = home.instance_of(paths, run_id)
+    place = memory.require(paths, environ) if config.run.credentials_in == "memory" else None
+    instance = home.instance_of(paths, run_id, place)
     facts = _Facts(
         request=request,
         environ=environ,
@@ -268,8 +270,9 @@ def _arguments(facts: _Facts, room: Room) -> tuple[Sequence[str], tuple[SeedFile
 def _unwritable(facts: _Facts, decided: Policy) -> tuple[Path, ...]:
     """Name files that the run must not be able to make, where its user otherwise could."""
     name = f".canary-{facts.instance.run_id}"
+    places = ("/tmp", "/var/tmp", "/tmp/claude")  # noqa: S108 - what is there is the point
     # A sandbox that lets everything be written may still hold the room's own parts shut.
-    everybodys = (Path(os.path.realpath(path)) / name for path in ("/tmp", "/var/tmp"))  # noqa: S108
+    everybodys = (Path(os.path.realpath(path)) / name for path in places)
     return (
         facts.instance.runtime / "canary",
         facts.toolchain.root / name,

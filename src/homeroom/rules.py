@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from homeroom import policy, provider
+from homeroom import memory, policy, provider
 from homeroom.config import Config
 from homeroom.errors import ConfigError, StateError
 from homeroom.home import Instance
-from homeroom.paths import Paths
+from homeroom.paths import MEMORY_VARIABLE, Paths
 from homeroom.policy import Policy
 from homeroom.workspace import Workspace
 
@@ -29,6 +29,8 @@ _TELLTALE = (
     ".ssh/id_ed25519",
     ".ssh/id_rsa",
 )
+# srt lets every command write there, where it is: all rooms would share it (0.0.2 to 0.0.83).
+_SHARED_BY_SRT = (Path("/tmp/claude"),)  # noqa: S108
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def survey(environ: Mapping[str, str], paths: Paths) -> Ground:
     homes = user_homes(environ)
     stores = [provider.get(name).master_store(environ, homes[0]) for name in provider.names()]
     roots = (Path(os.path.realpath(root)) for store in stores for root in store.roots)
-    own = (paths.state, paths.data, paths.config, paths.temp)
+    in_memory = policy.existing(memory.known(paths))
+    own = (paths.state, paths.data, paths.config, paths.temp, *in_memory)
     secrets = tuple(path for store in stores for path in store.secrets)
     return Ground(homes, tuple(dict.fromkeys((*own, *roots))), secrets)
 
@@ -114,8 +117,9 @@ def decide(
     Raises:
         ConfigError: The user's paths would open what no run may see.
     """
-    runtime_dir = environ.get("XDG_RUNTIME_DIR", "")
-    sockets = policy.existing([Path(runtime_dir)] if os.path.isabs(runtime_dir) else [])
+    # Where a login session has it too: a run may be started from where none is.
+    named = (environ.get(MEMORY_VARIABLE, ""), f"/run/user/{os.geteuid()}")
+    sockets = policy.existing(Path(path) for path in named if os.path.isabs(path))
     denied = policy.reduced((*ground.homes, *ground.private, *sockets))
     own = (instance.home, instance.tmp, place.root, *place.git_directories)
     writable = policy.reduced((*own, *_configured(ground, config, "write")))
@@ -124,7 +128,7 @@ def decide(
         deny_read=tuple(dict.fromkeys((*denied, *_configured(ground, config, "deny")))),
         allow_read=(*writable, *policy.around(readable, writable)),
         allow_write=writable,
-        deny_write=place.guarded(),
+        deny_write=(*place.guarded(), *policy.existing(_SHARED_BY_SRT)),
         hosts=tuple(dict.fromkeys((*hosts, *config.network.allow))),
     )
 

@@ -41,6 +41,8 @@ _GIT_OBEYED = ("commondir", "config", "config.worktree", "hooks")
 # What a commit in a linked worktree writes to in the repository (gitrepository-layout(5)).
 # "packed-refs" is replaced as a whole: a mount over it would hide what others do to it.
 _COMMITTED = ("logs", "objects", "packed-refs", "packed-refs.lock", "refs")
+# As the condition of a path; no link can lead to it.
+_IS_THERE = ""
 _WORKTREE_OBEYED = ("commondir", "config.worktree", "gitdir")
 
 
@@ -68,9 +70,14 @@ class Workspace:
 
         Returns:
             The existing files and directories that other tools execute or obey: git
-            hooks and configuration, editor and shell settings. Missing ones cannot be
-            denied without making them: bwrap would leave a stub in the workspace.
+            hooks and configuration, editor and shell settings. Missing ones, and links
+            to nothing, cannot be denied without making them: bwrap would leave a stub in
+            the workspace.
         """
+        return tuple(path for path in self._named() if os.path.exists(path))
+
+    def _named(self) -> tuple[Path, ...]:
+        """Name what is obeyed, whether it is there or not."""
         found = [self.root / name for name in self.obeyed]
         found += _nested(self.root, self.obeyed)
         for directory in self.git_directories:
@@ -81,7 +88,7 @@ class Workspace:
                 found += sorted(directory.glob(f"worktrees/*/{name}"))
             found += _submodule_guards(directory / "modules")
         found += self._shared()
-        return tuple(dict.fromkeys(path for path in found if os.path.lexists(path)))
+        return tuple(dict.fromkeys(found))
 
     def _shared(self) -> list[Path]:
         """Name what of the repository a linked worktree shares and a commit does not need."""
@@ -97,14 +104,27 @@ class Workspace:
         beside = [*_children(common[0]), *_children(own.parent)]
         return [path for path in beside if path.name not in kept_open or path.is_symlink()]
 
-    def unguarded(self) -> tuple[Path, ...]:
-        """Name the obeyed files that do not exist, so that a run could make them."""
-        candidates = [self.root / name for name in self.obeyed]
+    def open_to_change(self) -> dict[Path, str | None]:
+        """Tell how obeyed files are that a run could make or replace.
+
+        Returns:
+            Those that are missing, with None, and those that are links, with where they lead:
+            a mount holds what a link leads to, and not the link.
+        """
+        candidates = [*self._named()]
         if not self.git_directories:
             candidates.append(self.root / ".git")
-        for directory in self.git_directories:
-            candidates += [directory / name for name in _GIT_OBEYED if directory.is_dir()]
-        return tuple(path for path in candidates if not os.path.lexists(path))
+        seen = {path: condition(path) for path in candidates}
+        return {path: how for path, how in seen.items() if how != _IS_THERE}
+
+
+def condition(path: Path) -> str | None:
+    """Tell of a path where it leads, if it is a link; else whether it is there at all."""
+    try:
+        leads = os.readlink(path)
+    except OSError:
+        return _IS_THERE if os.path.lexists(path) else None
+    return f"{leads} ({'there' if os.path.exists(path) else 'missing'})"
 
 
 def find(

@@ -136,7 +136,7 @@ PROBES = (
         "leaks.home",
         "What programs obey in your home stays out",
         _home,
-        needs=("system.home", "system.network-settings", "state.configuration"),
+        needs=("system.home", "system.network-settings", "state.configuration", "state.memory"),
     ),
     Probe("leaks.machine", "What every program of this machine can see", _machine),
 )

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from homeroom import home, plan, provider
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped
 from homeroom.files import ensure_private_dir
@@ -85,10 +87,13 @@ def bench(around: Surroundings, scratch: Path, adapter: Callable[[Host], Sandbox
         scratch: An empty directory outside of what the rules deny.
         adapter: Makes the sandbox.
     """
+    # Trials hold no credential, and are on the disk whatever the configuration says.
+    run = msgspec.structs.replace(around.config.run, credentials_in="disk")
+    config = msgspec.structs.replace(around.config, run=run)
 
     def decide(instance: Instance, workspace: Path) -> plan.Plan:
         request = Request(provider.DEFAULT, directory=workspace, use_credentials=False)
-        return plan.make(request, around.environ, around.paths, around.config, instance.run_id)
+        return plan.make(request, around.environ, around.paths, config, instance.run_id)
 
     def rules(instance: Instance, workspace: Path, hosts: tuple[str, ...]) -> Policy:
         return replace(decide(instance, workspace).policy, hosts=hosts)

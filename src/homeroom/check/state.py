@@ -1,11 +1,12 @@
 """Probes of what homeroom keeps."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from homeroom import adoption, aftermath, home, trash
+from homeroom import adoption, aftermath, home, memory, trash
 from homeroom.check.model import Finding, Probe, Surroundings, fail, ok, skipped, warn
 from homeroom.errors import StateError
 from homeroom.run import lock, record, sweep
@@ -20,11 +21,21 @@ def _configuration(around: Surroundings) -> Finding:
     return ok(f"{file} is understood" if file.exists() else f"there is no {file}: defaults")
 
 
+def _memory(around: Surroundings) -> Finding:
+    """Look whether rooms can be kept where the configuration wants them; else it is raised."""
+    if around.config.run.credentials_in == "disk":
+        return skipped("rooms are kept on the disk (run.credentials_in)")
+    place = memory.require(around.paths, around.environ)
+    usage = shutil.disk_usage(place.parent)
+    return ok(f"rooms are kept in {place}, with {usage.free / 1e6:.0f} MB free")
+
+
 def _directories(around: Surroundings) -> tuple[Path, ...]:
     paths = around.paths
-    own = (paths.state, paths.instances, paths.runs, paths.transcripts, paths.trash, paths.temp)
+    own = (paths.state, paths.runs, paths.transcripts, paths.trash, paths.temp, paths.places)
     vault = paths.state / "vault"
-    return (*own, vault, vault / "files", paths.data, paths.toolchains)
+    rooms = (*memory.known(paths), *home.all_rooms(paths))
+    return (*own, *rooms, vault, vault / "files", paths.data, paths.toolchains)
 
 
 def _permissions(around: Surroundings) -> Finding:
@@ -140,7 +151,9 @@ def _open_records(around: Surroundings) -> Finding:
 
 
 def _trash(around: Surroundings) -> Finding:
-    left = trash.leftovers((around.paths.trash, around.paths.temp / "trash"))
+    paths = around.paths
+    in_memory = (place / "trash" for place in memory.places(paths))
+    left = trash.leftovers((paths.trash, paths.temp / "trash", *in_memory))
     if left:
         return warn(f"{len(left)} trees could not be removed, {left[0]} for one", _SWEEP)
     return ok("the trash is empty")
@@ -148,14 +161,18 @@ def _trash(around: Surroundings) -> Finding:
 
 def _marks(around: Surroundings) -> Finding:
     """Look for entries that a sweep will never take, because homeroom did not make them."""
-    try:
-        names = sorted(os.listdir(around.paths.instances))
-    except FileNotFoundError:
+    rooms = [path for path in home.all_rooms(around.paths) if path.is_dir()]
+    if not rooms:
         return skipped("no run has been started yet")
-    foreign = [name for name in names if name != "CACHEDIR.TAG" and not _is_ours(around, name)]
+    foreign = [
+        path / name
+        for path in rooms
+        for name in sorted(os.listdir(path))
+        if name != "CACHEDIR.TAG" and not _is_ours(around, name)
+    ]
     if foreign:
         return warn(
-            f"not made by homeroom, and left alone: {around.paths.instances / foreign[0]}",
+            f"not made by homeroom, and left alone: {foreign[0]}",
             "look at it, and remove it by hand",
         )
     return ok("everything there is homeroom's own")
@@ -171,11 +188,11 @@ def _use(around: Surroundings) -> Finding:
     paths = around.paths
     parts = {
         "toolchains": paths.toolchains,
-        "rooms": paths.instances,
         "transcripts": paths.transcripts,
         "trash": paths.trash,
     }
-    sizes = {name: _size(path) for name, path in parts.items()}
+    sizes = {"rooms": sum(map(_size, home.all_rooms(paths)))}
+    sizes |= {name: _size(path) for name, path in parts.items()}
     said = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in sizes.items())
     current = around.toolchain.root if around.toolchain else None
     older = [
@@ -199,6 +216,12 @@ _PRIVATE = ("state.permissions",)
 
 PROBES = (
     Probe("state.configuration", "The configuration is understood", _configuration),
+    Probe(
+        "state.memory",
+        "Rooms can be kept in memory, if they shall be",
+        _memory,
+        needs=("state.configuration",),
+    ),
     Probe("state.permissions", "The directories are private", _permissions, fix=_tighten),
     Probe("state.orphans", "No room of a dead run is left", _orphans, fix=_sweep, needs=_PRIVATE),
     Probe("state.locks", "No lock is stale", _locks, fix=_sweep, needs=_PRIVATE),

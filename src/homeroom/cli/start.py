@@ -120,22 +120,23 @@ def _detach(
     settings: "Config",
 ) -> int:
     """Start the same command in a session of its own, and say how to come back to it."""
-    from homeroom import detach, home, plan
+    from homeroom import detach, home, notice, plan
     from homeroom.run import find
 
     # What is wrong is said here, and not in a session that nobody looks at.
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
     request = options.request(arguments, settings, places, endpoint)
     find.refuse_taken(places, request.name)
-    plan.require_tools(
-        plan.make(request, environ, places, settings, home.new_run_id()), environ, places
-    )
+    decided = plan.make(request, environ, places, settings, home.new_run_id())
+    plan.require_tools(decided, environ, places)
+    notice.warn_of_logout(decided.instance.place, _tell)
     own = [word for word in arguments.own if word != "--detach"]
     record = detach.start(
         [*own, "--", *arguments.arguments] if arguments.arguments else own,
         environ,
         places,
         Path.cwd(),
+        decided.instance.place,
     )
     short = record.name or record.run_id[:12]
     print(record.run_id)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from homeroom import home, trash
+from homeroom import home, memory, trash
 from homeroom.errors import HomeroomError, StateError
 from homeroom.files import ensure_private_dir, explain, is_temporary, is_there
 from homeroom.paths import Paths
@@ -107,7 +107,10 @@ def sweep(
 
 def _sweep_loose(paths: Paths, youngest: float, *, dry_run: bool) -> Iterator[Entry]:
     """Remove what belongs to no run any more: unfinished files, and what is in the trash."""
-    for directory in (paths.runs, paths.instances):
+    places = memory.places(paths)
+    for why in memory.unusable(paths):
+        yield Entry(paths.places.name, "failed", why)
+    for directory in (paths.runs, *home.all_rooms(paths), *places):
         try:
             strays = _strays(directory, youngest)
         except OSError as error:
@@ -115,7 +118,8 @@ def _sweep_loose(paths: Paths, youngest: float, *, dry_run: bool) -> Iterator[En
             continue
         for stray in strays:
             yield _sweep_stray(stray, dry_run=dry_run)
-    for directory in (paths.trash, paths.temp / "trash", paths.instances / "trash"):
+    own = (paths.trash, paths.temp / "trash", paths.instances / "trash")
+    for directory in (*own, *(place / "trash" for place in places)):
         try:
             leftovers = trash.leftovers([directory])
         except (HomeroomError, OSError) as error:
@@ -127,7 +131,7 @@ def _sweep_loose(paths: Paths, youngest: float, *, dry_run: bool) -> Iterator[En
 
 def _run_ids(paths: Paths) -> list[str]:
     names: set[str] = set()
-    for directory in (paths.instances, paths.runs):
+    for directory in (*home.all_rooms(paths), paths.runs):
         try:
             if directory.is_symlink():
                 raise StateError(f"{directory} is a symlink", "replace it by a directory")

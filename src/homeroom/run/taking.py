@@ -133,7 +133,7 @@ def _take(
         current = _open_record(paths, instance.run_id)
         if archive is not None and current is not None:
             archive(instance, current)
-        trees = home.set_aside(instance, paths.trash)
+        trees = home.set_aside(instance, instance.trash)
     except BaseException:
         held.abandon()
         raise

@@ -53,7 +53,7 @@ def scratch_instance(paths: Paths) -> Iterator[Instance]:
         yield instance
     finally:
         process.end_members(instance.run_id, 0.0)
-        home.wipe(instance, paths.trash)
+        home.wipe(instance, instance.trash)
 
 
 def run(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from homeroom.errors import WorkspaceError
 from homeroom.trash import remove_trees
-from homeroom.workspace import OBEYED, find
+from homeroom.workspace import OBEYED, condition, find
 from tests.core.kinds import dig
 from tests.core.workspace.scene import (
     PLACES,
@@ -117,7 +117,7 @@ def test_what_leads_git_to_a_worktrees_repository_is_guarded(look: Look, tmp_pat
 def test_a_commondir_that_an_agent_could_add_is_guarded_or_told(look: Look, tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     commondir = project / ".git/commondir"
-    assert commondir in look(project).unguarded()
+    assert commondir in look(project).open_to_change()
     commondir.write_text(".\n")
     assert commondir in look(project).guarded()
 
@@ -157,14 +157,47 @@ def test_what_is_missing_is_named_so_that_its_making_can_be_seen(
 ) -> None:
     project = repository(tmp_path / "project")
     (project / ".bashrc").touch()
-    missing = look(project).unguarded()
+    missing = look(project).open_to_change()
     assert set(missing) >= {project / name for name in OBEYED if name != ".bashrc"}
     assert project / ".bashrc" not in missing
-    assert not [path for path in missing if path.exists()]
+    assert set(missing.values()) == {None}
 
 
-def test_guarded_and_unguarded_never_agree(look: Look, tmp_path: Path) -> None:
+def test_a_link_to_nothing_is_not_guarded_since_that_would_make_something(
+    look: Look, tmp_path: Path
+) -> None:
+    project = repository(tmp_path / "project")
+    links = {".mcp.json": "missing", ".vscode": "no/such/place", ".idea": ".idea"}
+    for name, target in links.items():
+        (project / name).symlink_to(target)
+    found = look(project)
+    assert not {project / name for name in links} & set(found.guarded())
+    seen = found.open_to_change()
+    assert {name: seen[project / name] for name in links} == {
+        name: f"{target} (missing)" for name, target in links.items()
+    }
+
+
+def test_a_link_is_guarded_and_seen_to_be_replaced_or_to_lead_elsewhere(
+    look: Look, tmp_path: Path
+) -> None:
+    project = repository(tmp_path / "project")
+    (project / "real.json").touch()
+    link = project / ".mcp.json"
+    link.symlink_to("real.json")
+    assert link in look(project).guarded()
+    before = look(project).open_to_change()[link]
+    assert condition(link) == before
+    (project / "real.json").unlink()
+    assert condition(link) != before
+    link.unlink()
+    assert condition(link) is None
+    link.touch()
+    assert condition(link) not in (None, before)
+
+
+def test_what_is_guarded_and_no_link_is_not_open_to_change(look: Look, tmp_path: Path) -> None:
     project = repository(tmp_path / "project")
     (project / ".mcp.json").touch()
     found = look(project)
-    assert not set(found.guarded()) & set(found.unguarded())
+    assert not set(found.guarded()) & set(found.open_to_change())
