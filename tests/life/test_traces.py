@@ -4,6 +4,7 @@ The sandbox makes mount points for what it denies and is missing, and takes them
 end, which a SIGKILL denies it (docs/explanation/operations.md).
 """
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,14 +47,20 @@ def furnish(workspace: Path) -> None:
     (workspace / ".git" / "worktrees" / "tree" / "commondir").unlink()
 
 
+def has_sandbox(root: Path) -> bool:
+    for process in processes(root):
+        with contextlib.suppress(psutil.Error):
+            if "bwrap" in process.name():
+                return True
+    return False
+
+
 def end_all(root: Path) -> None:
     """Kill everything of a run until nothing is left of it."""
     while left := processes(root):
         for process in left:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
 
 
 def elsewhere(namespace: Memory) -> list[str]:
@@ -80,7 +87,7 @@ def test_nothing_is_left_outside_of_the_room_when_all_is_killed(
     null = subprocess.DEVNULL
     with subprocess.Popen(argv, env=slow.home.env, stdin=null, stdout=null, stderr=null) as run:
         if moment == "proving":
-            wait_until(lambda: any("bwrap" in one.name() for one in processes(slow.home.root)))
+            wait_until(lambda: has_sandbox(slow.home.root))
         elif moment == "asking":
             wait_until(asked.requests)
         else:
