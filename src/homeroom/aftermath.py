@@ -36,7 +36,7 @@ def sweep_dead(
 
     def keep(instance: home.Instance, of: Record) -> None:
         adapter = provider.get(of.provider)
-        if places is None or places.config.run.archive == "always":
+        if places is None or places.config.run.archive != "never":
             left = adapter.collect(instance.home)
             archive.keep(
                 adapter.transcripts(instance.home),

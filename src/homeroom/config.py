@@ -50,7 +50,7 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     credentials: Literal["access", "full"] = "access"
     credentials_in: Literal["disk", "memory"] = "disk"
     attribution: bool = True
-    archive: Literal["always", "never"] = "always"
+    archive: Literal["always", "ask", "never"] = "always"
     stop_grace: float = 5.0
 
 

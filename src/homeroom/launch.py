@@ -4,10 +4,11 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
-from homeroom import adoption, archive, home, memory, notice, plan, worktree
+from homeroom import adoption, archive, home, memory, notice, plan, trash, worktree
 from homeroom.config import Config
 from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
@@ -22,6 +23,7 @@ from homeroom.run import find, lock, place, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox.srt import Srt
+from homeroom.session import question
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
@@ -44,7 +46,7 @@ def start(
     """Do a whole run, from its lock to its wipe.
 
     Lock, record, materialize, seed, inject, settings, spawn, wait; then archive, wipe,
-    record, unlock.
+    record, unlock, and ask whether the archive stays, if that is wanted.
 
     Args:
         request: What the user asked for.
@@ -80,6 +82,8 @@ def start(
             raise
     # One that came while the room was wiped hindered nothing, and is answered all the same.
     signals.check()
+    if outcome.ended_by is None:
+        run.ask_about_transcripts()
     return outcome.status
 
 
@@ -139,6 +143,7 @@ class _Run:
         self._injected: str | None = None
         self._saved = False
         self._status: int | None = None
+        self._kept: list[Path] = []
         self.failure: BaseException | None = None
 
     def allocate(self, unwind: Unwind) -> None:
@@ -207,7 +212,7 @@ class _Run:
             unwind.add(lambda: self._status is None or before_wipe(self._plan))
         if self._record.grant_from is not None:
             unwind.add(self._adopt)
-        if self._config.run.archive == "always":
+        if self._config.run.archive != "never":
             unwind.add(self._archive)
         asked = self._plan.wish.request
         limits = Limits(asked.limit, asked.max_idle, self._last_activity)
@@ -276,7 +281,7 @@ class _Run:
     def _archive(self) -> None:
         credential = self._plan.credential
         passed = self._plan.inside.environment.values()
-        archive.keep(
+        self._kept = archive.keep(
             self._plan.provider.transcripts(self._instance.home),
             self._instance.home,
             self._paths.transcripts / self._instance.run_id,
@@ -285,6 +290,19 @@ class _Run:
                 *(value.reveal() for value in passed if isinstance(value, Secret)),
             ],
         )
+
+    def ask_about_transcripts(self) -> None:
+        """Ask whether what was kept shall stay, where somebody is there to be asked.
+
+        At the very end: the room with its credential is gone while the question stands,
+        and whatever happens meanwhile keeps the transcripts.
+        """
+        asked = self._plan.wish.request
+        nobody = asked.unattended or asked.session != "foreground"
+        if self._config.run.archive != "ask" or not self._kept or nobody:
+            return
+        if question.can_ask() and not question.yes("Keep this run's transcript?", self._signals):
+            trash.discard(self._paths.transcripts / self._instance.run_id, self._paths.trash)
 
     def _save(self, new: Record) -> None:
         record.save(self._paths.runs / f"{new.run_id}.json", new)

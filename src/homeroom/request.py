@@ -21,6 +21,7 @@ class Request:
         seed: Names of preferences to carry, besides those of the configuration.
         profile: Which of the vault's credentials, or None for what is configured.
         endpoint: The base URL of a model server that stands in for the vendor (the demo).
+        unattended: Whether nobody is there to be asked anything.
         interactive: Whether a person's terminal is on standard input.
         name: What the user calls the run, or None.
         run_id: The run's id, where whoever asked has made it up already.
@@ -45,6 +46,7 @@ class Request:
     seed: tuple[str, ...] = ()
     profile: str | None = None
     endpoint: str | None = None
+    unattended: bool = False
     interactive: bool = False
     name: str | None = None
     run_id: str | None = None

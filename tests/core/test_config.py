@@ -131,6 +131,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known(
         "[files]\nread = {a = 1}",
         "[run]\narchive = 'sometimes'",
         "[run]\narchive = true",
+        "[run]\ncredentials_in = 'swap'",
         "[run]\nstop_grace = '5'",
         "[run]\nstop_grace = -1",
         "[run]\nstop_grace = 601",

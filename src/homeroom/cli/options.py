@@ -170,6 +170,7 @@ def request(
         seed=tuple(arguments.seed),
         profile=arguments.profile,
         endpoint=given or endpoint,
+        unattended=getattr(arguments, "afk", None) is not None,
         interactive=terminal.is_interactive(),
         allow_untried=arguments.allow_untried,
     )
