@@ -19,6 +19,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from homeroom.files import create_private
 from homeroom.home import RUN_ID, instance_of
 from homeroom.paths import locate
 from homeroom.run import lock
@@ -84,7 +85,7 @@ class Homerooms(RuleBasedStateMachine):
         self.master.mkdir(mode=0o700)
         grant = {"access_token": ACCESS, "refresh_token": RENEWAL, "account": "me"}
         grant["expires_at"] = time.time() + 86400  # type: ignore[assignment]
-        (self.master / "login.json").write_text(json.dumps({"grant": grant}))
+        create_private(self.master / "login.json", json.dumps({"grant": grant}).encode())
         self.before = snapshot(self.master)
 
     # --- what happens ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from homeroom.files import create_private
 from homeroom.home import RUN_ID
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
@@ -108,7 +109,7 @@ def test_runs_of_eight_at_once_are_each_wiped_once(
     work.mkdir()
     master = private_home.home / ".fake-agent" / "login.json"
     master.parent.mkdir()
-    master.write_text(json.dumps({"grant": GRANT}))
+    create_private(master, json.dumps({"grant": GRANT}).encode())
     env = private_home.env | {"HOMEROOM_TOOLCHAIN": str(root)}
     crowd = Crowd(env, work, private_home.root / "state")
     with ThreadPoolExecutor(AT_ONCE) as pool:

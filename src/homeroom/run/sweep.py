@@ -126,7 +126,8 @@ def sweep(
             report.entries.append(Entry(str(directory), "failed", str(error)))
             continue
         report.entries.extend(_sweep_stray(stray, dry_run=dry_run) for stray in strays)
-    for directory in (paths.trash, paths.temp / "trash", paths.instances / "trash"):
+    others = (paths.temp, paths.instances, paths.transcripts)
+    for directory in (paths.trash, *(other / "trash" for other in others)):
         try:
             leftovers = trash.leftovers([directory])
         except (HomeroomError, OSError) as error:
