@@ -60,8 +60,7 @@ def lint(session: nox.Session) -> None:
     session.run("shellcheck", *_git_files("*.sh", ".ci/run", "container/base"))
     session.run("yamllint", "--strict", ".github", ".gitlab-ci.yml")
     schema = ("check-jsonschema", "--builtin-schema")
-    workflows = _git_files(".github/workflows/*.yml")
-    session.run(*schema, "vendor.github-workflows", *workflows)
+    session.run(*schema, "vendor.github-workflows", *_git_files(".github/workflows/*.yml"))
     session.run(*schema, "vendor.gitlab-ci", "--data-transform", "gitlab-ci", ".gitlab-ci.yml")
     session.run("zizmor", "--offline", "--quiet", ".github")
     session.run("codespell")
@@ -100,10 +99,7 @@ def demo(session: nox.Session) -> None:
     _require_system_packages(session, "bwrap", "socat")
     session.install(".")
     toolchain = _toolchain(session)
-    with (
-        tempfile.TemporaryDirectory(prefix="homeroom-demo-") as workspace,
-        session.chdir(workspace),
-    ):
+    with tempfile.TemporaryDirectory(prefix="homeroom-demo-") as at, session.chdir(at):
         session.run(
             *("homeroom", "start", "--demo", "--", "-p", *(session.posargs or ["hello"])),
             env={"HOMEROOM_HOME": _scratch(session, "homeroom"), "HOMEROOM_TOOLCHAIN": toolchain},
@@ -121,22 +117,19 @@ def lock(session: nox.Session) -> None:
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Times and memory, against the bare tools doing the same."""
-    _require_system_packages(session)
-    session.install(".")
-    toolchain = _toolchain(session)
-    session.run(
-        *("python", "benchmarks/run.py", *session.posargs),
-        env={"HOMEROOM_TOOLCHAIN": toolchain},
-    )
+    _with_toolchain(session, "benchmarks/run.py")
 
 
 @nox.session(default=False)
 def compat(session: nox.Session) -> None:
     """Each agent's real program: as pinned, or ``-- --claude-version X``, ``--codex-version X``."""
-    _require_system_packages(session)
-    session.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
-    command = ("python", "scripts/compat.py", _scratch(session, "compat"), *session.posargs)
-    session.run(*command, env={"HOMEROOM_TOOLCHAIN": _toolchain(session)})
+    _with_toolchain(session, "scripts/compat.py", _scratch(session, "compat"))
+
+
+@nox.session(default=False)
+def soak(session: nox.Session) -> None:
+    """The life of runs for long: crashes, races, faults; ``-- --minutes N``, 30 by default."""
+    _with_toolchain(session, "scripts/soak.py")
 
 
 @nox.session(default=False)
@@ -183,6 +176,13 @@ def _in_containers(
     beside = ("python", "scripts/with_container_engine.py")
     environ = {"HOMEROOM_TOOLCHAIN": _toolchain(session)}
     session.run(*beside, "python", "-m", module, *arguments, env=environ)
+
+
+def _with_toolchain(session: nox.Session, *script: str) -> None:
+    _require_system_packages(session)
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
+    environ = {"HOMEROOM_TOOLCHAIN": _toolchain(session)}
+    session.run("python", *script, *session.posargs, env=environ)
 
 
 def _git_files(*patterns: str) -> list[str]:

@@ -1,9 +1,11 @@
 """What dead runs left, and a living one among it, with no agent and no sandbox."""
 
+import json
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from homeroom import home, process
@@ -96,3 +98,16 @@ def holding(root: Path) -> list[Path]:
         for name in names
         if SECRET.encode() in (Path(at) / name).read_bytes()
     ]
+
+
+def damage(path: Path, how: str) -> None:
+    """Do something to a record that it cannot be read after."""
+    if how == "deleted":
+        path.unlink()
+    elif how == "truncated":
+        os.truncate(path, path.stat().st_size // 2)
+    elif how == "empty":
+        os.truncate(path, 0)
+    else:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        path.write_text(json.dumps(document | {"schema": 2, "new": True}))

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
 from homeroom.home import instance_of
 from homeroom.run.find import lock_file
-from tests.life.scene import SECRET, Scene, holding
+from tests.life.scene import SECRET, Scene, damage, holding
 from tests.support.cli import homeroom_argv
 from tests.support.runs import leftovers
 from tests.support.tree import snapshot
@@ -264,18 +263,6 @@ def test_a_removal_in_place_that_fails_can_still_be_told_as_ours(
     assert scene.is_gone(run_id)
 
 
-def _damage(path: Path, how: str) -> None:
-    if how == "deleted":
-        path.unlink()
-    elif how == "truncated":
-        os.truncate(path, path.stat().st_size // 2)
-    elif how == "empty":
-        os.truncate(path, 0)
-    else:
-        document: dict[str, Any] = json.loads(path.read_bytes())
-        path.write_text(json.dumps(document | {"schema": 2, "new": True}))
-
-
 @pytest.mark.parametrize("how", ["deleted", "truncated", "empty", "newer"])
 def test_a_dead_run_whose_record_is_no_good_is_stopped_and_leaves_nothing(
     scene: Scene,
@@ -285,7 +272,7 @@ def test_a_dead_run_whose_record_is_no_good_is_stopped_and_leaves_nothing(
     run_id = scene.begin()
     path = scene.paths.runs / f"{run_id}.json"
     scene.age()
-    _damage(path, how)
+    damage(path, how)
     assert scene.main("list") == 0
     said = f"{run_id} is over, not swept, and its record is gone" if how == "deleted" else str(path)
     assert said in capsys.readouterr().err

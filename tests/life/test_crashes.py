@@ -12,6 +12,7 @@ import pytest
 
 from homeroom import provider
 from tests.life.conftest import Life, wait_until
+from tests.life.scene import damage
 from tests.support import patched
 from tests.support.patched import STEPS
 from tests.support.runs import leftovers, processes
@@ -169,6 +170,28 @@ def test_two_stops_at_once_are_one(slow: Life) -> None:
         assert stop.returncode == 0, complaint
         assert b'"failed"' not in said
     assert slow.record(run_id)["state"] == "ended"
+
+
+@pytest.mark.parametrize("how", ["deleted", "truncated", "newer"])
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_live_run_whose_record_is_no_good_is_told_and_stopped_all_the_same(
+    slow: Life, how: str, *, everything: bool
+) -> None:
+    run_id = slow.detach("--afk", "hi")
+    projects = slow.state / "instances" / run_id / "home" / ".claude" / "projects"
+    wait_until(lambda: list(projects.glob("*/*.jsonl")))
+    damage(slow.state / "runs" / f"{run_id}.json", how)
+    slow.age()
+    done = slow.run("list")
+    assert run_id in done.stderr
+    done = slow.run("attach", run_id[:12])
+    assert done.returncode == 73
+    assert f"homeroom stop {run_id[:12]}" in done.stderr
+    [row] = slow.json("stop", "--all" if everything else run_id[:12])["runs"]
+    assert (row["run_id"], row["how"]) == (run_id, "ended")
+    # Its supervisor was asked, kept what was said, and wrote the record anew.
+    assert slow.record(run_id)["state"] == "ended"
+    assert list((slow.state / "transcripts" / run_id).rglob("*.jsonl"))
 
 
 def test_a_record_that_is_deleted_under_a_live_run_does_not_free_it(slow: Life) -> None:

@@ -182,21 +182,6 @@ def test_watching_ends_with_an_interrupt(life: Life) -> None:
     assert said == b""
 
 
-def test_without_tmux_it_says_so(life: Life, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for directory in reversed(life.home.env["PATH"].split(os.pathsep)):
-        for program in Path(directory).glob("*") if os.path.isdir(directory) else ():
-            if program.name != "tmux":
-                (programs / program.name).unlink(missing_ok=True)
-                (programs / program.name).symlink_to(program)
-    done = life.start("--detach", env=life.home.env | {"PATH": str(programs)})
-    assert done.returncode == 69
-    assert "tmux is not installed" in done.stderr
-    assert "apt install tmux" in done.stderr
-    assert list((life.state / "runs").iterdir()) == []
-
-
 def test_what_is_wrong_is_said_before_anything_is_held(life: Life, tmp_path: Path) -> None:
     done = life.start("--detach", "-C", tmp_path / "missing")
     assert (done.returncode, done.stdout) == (66, "")

@@ -3,9 +3,15 @@
 import argparse
 import json
 import sys
+import tempfile
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeroom.paths import Paths
+    from homeroom.provider import SlashCommand
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -33,7 +39,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    from homeroom import config, home, paths, provider
+    from homeroom import home, paths, provider
     from homeroom.errors import UsageError
     from homeroom.run import find
 
@@ -44,14 +50,9 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         record = find.one(places, arguments.run, alive=True).record
         agent, workspace = provider.get(record.provider), Path(record.workspace)
         room = home.instance_of(places, record.run_id).home
+        found = [_entry(one, str(one.path)) for one in agent.commands(room, workspace)]
     else:
-        settings = config.load(places.config_file)
-        agent = provider.get(settings.run.provider or provider.DEFAULT)
-        workspace, room = arguments.workspace.resolve(), Path("/nonexistent")
-    found = [
-        {"name": one.name, "kind": one.kind, "origin": one.origin, "path": str(one.path)}
-        for one in agent.commands(room, workspace)
-    ]
+        found = _in_fresh_room(places, arguments.workspace, environ)
     if arguments.json:
         print(json.dumps({"schema": 1, "commands": found}, indent=2))
         return 0
@@ -60,6 +61,34 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if not found:
         print("none but the agent's own")
     return 0
+
+
+def _in_fresh_room(
+    places: "Paths", directory: Path, environ: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """List what a run that began there now would have, its user's preferences included."""
+    from homeroom import config, provider, rules
+    from homeroom.errors import WorkspaceError
+    from homeroom.provider.common import apply
+
+    if not directory.is_dir():
+        raise WorkspaceError(f"{directory} is not a directory", "name one with --workspace")
+    settings = config.load(places.config_file)
+    agent = provider.get(settings.run.provider or provider.DEFAULT)
+    chosen = tuple(dict.fromkeys(settings.seed.include))
+    user_home = rules.user_homes(environ)[0]
+    with tempfile.TemporaryDirectory(prefix="homeroom-commands-") as scratch:
+        room = Path(scratch)
+        for seed in agent.preferences(environ, user_home, chosen, hooks=settings.seed.hooks):
+            apply(room, seed)
+        return [
+            _entry(one, str(one.path).replace(scratch, "~", 1))
+            for one in agent.commands(room, directory.resolve())
+        ]
+
+
+def _entry(one: "SlashCommand", path: str) -> dict[str, str]:
+    return {"name": one.name, "kind": one.kind, "origin": one.origin, "path": path}
 
 
 def _open(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:

@@ -118,8 +118,8 @@ def _sweep_loose(paths: Paths, youngest: float, *, dry_run: bool) -> Iterator[En
             continue
         for stray in strays:
             yield _sweep_stray(stray, dry_run=dry_run)
-    own = (paths.trash, paths.temp / "trash", paths.instances / "trash")
-    for directory in (*own, *(place / "trash" for place in places)):
+    others = (paths.temp, paths.instances, paths.transcripts, *places)
+    for directory in (paths.trash, *(other / "trash" for other in others)):
         try:
             leftovers = trash.leftovers([directory])
         except (HomeroomError, OSError) as error:

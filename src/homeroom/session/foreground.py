@@ -107,6 +107,7 @@ class Foreground:
         self._killed = False
         self._ladder: list[tuple[float, int]] = []
         self._interrupts: list[float] = []
+        self._activity = (0.0, time.monotonic())
         self._said = b""
         self._told = -1
 
@@ -174,11 +175,15 @@ class Foreground:
         return 1.0 if self._inner is None or limited else None
 
     def _watch_limits(self, begun: float) -> None:
-        limits = self._limits
-        late = limits.seconds is not None and time.monotonic() - begun > limits.seconds
-        idle = (
-            limits.max_idle is not None and time.time() - limits.last_activity() > limits.max_idle
-        )
+        limits, now = self._limits, time.monotonic()
+        late = limits.seconds is not None and now - begun > limits.seconds
+        idle = False
+        if limits.max_idle is not None:
+            # When it was is seen by a clock that may be set; how long ago, by one that is not.
+            latest = limits.last_activity()
+            if latest != self._activity[0]:
+                self._activity = (latest, now)
+            idle = now - self._activity[1] > limits.max_idle
         if (late or idle) and self._ended_by is None:
             self._expired = True
             self._begin_end(signal.SIGTERM)

@@ -4,7 +4,9 @@ The server has a socket of its own and reads no configuration, so that the user'
 its options are neither used nor touched.
 """
 
+import contextlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -17,6 +19,8 @@ from homeroom.paths import Paths
 
 _SIZE = ("-x", "200", "-y", "50")
 _TIME_LIMIT = 20.0
+# Of 2017: named buffers, and targets that match as a whole.
+_OLDEST = (2, 6)
 _CURE = (
     "install tmux: apt install tmux, dnf install tmux, brew install tmux; "
     "see docs/how-to/install-system-tools.md"
@@ -69,7 +73,7 @@ class Tmux:
             StateError: The log cannot be written.
         """
         # Before anything is made: what cannot be held leaves no log behind.
-        self.argv()
+        self._require_version()
         ensure_private_dir(self._paths.temp)
         log = self.log(run_id)
         ensure_private_dir(log.parent)
@@ -79,9 +83,15 @@ class Tmux:
             raise explain(error, log, "write") from error
         # Several words are executed as they are, a single one by the user's shell.
         start = ("new-session", "-d", *_SIZE, "-s", run_id, "-c", str(directory), "--")
-        self._run(*start, *(_word(word) for word in argv))
-        # Not the user's terminal: the shell that tmux starts for this only appends.
-        self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
+        try:
+            self._run(*start, *(_word(word) for word in argv))
+            # Not the user's terminal: the shell that tmux starts for this only appends.
+            self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
+        except BaseException:
+            with contextlib.suppress(ToolError):
+                self._call("kill-session", "-t", f"={run_id}")
+            log.unlink(missing_ok=True)
+            raise
 
     def has(self, run_id: str) -> bool:
         """Tell whether a session is there."""
@@ -118,6 +128,14 @@ class Tmux:
         self._require(run_id)
         return self.argv("attach-session", "-t", f"={run_id}")
 
+    def _require_version(self) -> None:
+        said = self._call("-V").stdout
+        # What is no number ("master", "openbsd-7.4") is a newer one.
+        found = re.match(r"tmux (\d+)\.(\d+)", said)
+        if found and (int(found[1]), int(found[2])) < _OLDEST:
+            oldest = ".".join(map(str, _OLDEST))
+            raise ToolError(f"{said.strip()} is too old: {oldest} or newer is needed", _CURE)
+
     def _require(self, run_id: str) -> None:
         if not self.has(run_id):
             raise StateError(
@@ -138,16 +156,24 @@ class Tmux:
             for name in ("HOME", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "SHELL", "USER")
             if name in self._environ
         }
-        return subprocess.run(
-            self.argv(*words),
-            check=False,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            input=said,
-            env={**environ, "TERM": self._environ.get("TERM", "xterm-256color")},
-            timeout=_TIME_LIMIT,
-        )
+        try:
+            return subprocess.run(
+                self.argv(*words),
+                check=False,
+                capture_output=True,
+                text=True,
+                errors="surrogateescape",
+                input=said,
+                env={**environ, "TERM": self._environ.get("TERM", "xterm-256color")},
+                timeout=_TIME_LIMIT,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(
+                f"tmux {words[0]} did not answer within {_TIME_LIMIT:.0f} seconds",
+                f"end its server, and with it the runs that it holds: fuser -k {self.socket}",
+            ) from error
+        except OSError as error:
+            raise ToolError(f"tmux cannot be run: {error.strerror}", _CURE) from error
 
 
 def _word(word: str) -> str:
