@@ -221,7 +221,7 @@ def _housing(facts: _Facts, decided: Policy, host: Host) -> Housing:
     upstream = host.upstream
     above = [at.place for at in (upstream.http, upstream.https) if at] if upstream else []
     chosen = facts.config.container
-    return Housing(
+    found = Housing(
         engine.address(facts.environ),
         chosen.image,
         *housing.mounts(facts.instance, decided.allow_write, readable),
@@ -229,6 +229,8 @@ def _housing(facts: _Facts, decided: Policy, host: Host) -> Housing:
         chosen.memory,
         chosen.processes,
     )
+    housing.refuse_socket(found)
+    return found
 
 
 def _refuse_planted(

@@ -21,14 +21,18 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 DEAD = ("ended", "failed", "crashed")
 
 
-def test_a_container_that_is_removed_ends_its_run_at_once(
-    slow: Contained, client: "docker.DockerClient"
+@pytest.mark.parametrize(("how", "status"), [("removed", 137), ("stopped", 143)])
+def test_a_container_that_is_taken_away_ends_its_run_at_once(
+    slow: Contained, client: "docker.DockerClient", how: str, status: int
 ) -> None:
     run_id = slow.detach("--afk", "hi")
     [found] = slow.containers(client)
     wait_until(lambda: slow.run("transcript", run_id).returncode == 0)
-    client.api.remove_container(found["Id"], force=True)
-    assert slow.wait_over(run_id)["exit_status"] == 137
+    if how == "removed":
+        client.api.remove_container(found["Id"], force=True)
+    else:
+        client.api.stop(found["Id"])
+    assert slow.wait_over(run_id)["exit_status"] == status
     assert slow.left() == []
     assert "hi" in slow.do("transcript", run_id)
 

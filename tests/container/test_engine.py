@@ -123,8 +123,7 @@ def test_no_engine_is_told_before_anything_is_made(
         argv = ("start", "--session", "container", "--no-credentials", *more)
         done = run_homeroom(*argv, env=env, cwd=workspace)
         assert (done.returncode, done.stdout) == (69, "")
-        assert "no container engine answers" in done.stderr
-        assert "No such file or directory" in done.stderr
+        assert "no container engine answers: No such file or directory\n" in done.stderr
         assert "hint: start it" in done.stderr
     assert list((ready_home.root / "state").glob("*/*")) == []
 
@@ -132,11 +131,11 @@ def test_no_engine_is_told_before_anything_is_made(
 def test_an_engine_that_this_user_may_not_use_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def client(**_: Any) -> Any:
         denied = PermissionError(13, "Permission denied")
-        raise DockerException("Error while fetching server API version", denied)
+        raise DockerException("Error while fetching server API version") from denied
 
     monkeypatch.setattr(docker, "DockerClient", client)
     with (
-        pytest.raises(ToolError, match="Permission denied") as caught,
+        pytest.raises(ToolError, match="no container engine answers: Permission denied") as caught,
         engine.connected("unix:///socket"),
     ):
         pytest.fail("it was reached")
@@ -161,7 +160,7 @@ def test_without_the_sdk_the_command_that_installs_it_is_named(
     ("error", "said"),
     [
         (refusal("bind source path does not exist: /x"), "would not make it: bind source path"),
-        (Unreachable("Connection aborted."), "no container engine answers, which shall make it"),
+        (Unreachable("Connection aborted."), "no container engine answers: Connection aborted"),
     ],
 )
 def test_an_engine_that_fails_in_the_middle_is_told(error: Exception, said: str) -> None:
@@ -217,6 +216,15 @@ def test_a_plan_shows_the_container_and_asks_no_engine(
     assert done.returncode == 0, done.stderr
     assert f"image   homeroom-base:bookworm of unix://{tmp_path}/none" in done.stdout
     assert f"  write   {workspace}\n" in done.stdout
+
+
+def test_the_engines_socket_never_gets_into_a_room(
+    ready_home: PrivateHome, workspace: Path
+) -> None:
+    env = ready_home.env | {"DOCKER_HOST": f"unix://{workspace}/run/docker.sock"}
+    done = run_homeroom("dry-run", "--session", "container", env=env, cwd=workspace)
+    assert (done.returncode, done.stdout) == (66, "")
+    assert f"socket {workspace}/run/docker.sock lies in {workspace}" in done.stderr
 
 
 def test_a_sweep_asks_the_engine_only_for_dead_runs_whose_rooms_are_gone(

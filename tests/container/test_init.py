@@ -75,15 +75,18 @@ def test_it_tells_how_the_command_ended_and_ends_when_that_was_heard(
         assert supervisor.process.wait(20) == (status if status >= 0 else 128 - status)
 
 
-def test_a_request_to_end_is_handed_on(tmp_path: Path) -> None:
-    script = 'trap "exit 5" TERM; echo ready; while :; do sleep 0.1; done'
+@pytest.mark.parametrize(("status", "told"), [(5, b"5"), (0, b"-15")])
+def test_a_request_to_end_is_handed_on_and_is_no_success(
+    tmp_path: Path, status: int, told: bytes
+) -> None:
+    script = f'trap "exit {status}" TERM; echo ready; while :; do sleep 0.1; done'
     with first_process(tmp_path, "sh", "-c", script) as supervisor:
         reading, writing = os.pipe()
         supervisor.hand_over(_nothing()[0], writing, writing)
         os.close(writing)
         assert os.read(reading, 16) == b"ready\n"
         supervisor.process.send_signal(signal.SIGTERM)
-        assert supervisor.told() == b"5"
+        assert supervisor.told() == told
         assert os.read(reading, 16) == b""
         os.close(reading)
 

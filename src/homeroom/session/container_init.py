@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 _STREAMS = 3
 
@@ -39,8 +40,17 @@ def main(arguments: Sequence[str]) -> int:
             _become(command, streams)
         for stream in streams:
             os.close(stream)
-        signal.signal(signal.SIGTERM, lambda number, _: _send(child, number))
+        asked: list[int] = []
+
+        def hand_on(number: int, _: FrameType | None) -> None:
+            asked.append(number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, number)
+
+        signal.signal(signal.SIGTERM, hand_on)
         status = os.waitstatus_to_exitcode(_await(child))
+        # srt kills what it runs and ends with 0: no success, when the engine is stopped.
+        status = status or -sum(asked[:1])
         with contextlib.suppress(OSError):
             channel.send(str(status).encode())
             # Until then the supervisor can take this process's number for this process.
@@ -63,11 +73,6 @@ def _become(command: list[str], streams: Sequence[int]) -> None:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
-
-
-def _send(child: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child, number)
 
 
 def _await(child: int) -> int:

@@ -65,9 +65,7 @@ def answering(doing: str) -> Iterator[None]:
         said = str(error.explanation or error).strip()
         raise ToolError(f"the container engine would not {doing}: {said}", f"see {PAGE}") from error
     except (DockerException, RequestException, OSError) as error:
-        raise ToolError(
-            f"no container engine answers, which shall {doing}: {_cause(error)}", _way(error)
-        ) from error
+        raise ToolError(f"no container engine answers: {_cause(error)}", _way(error)) from error
 
 
 @contextlib.contextmanager
@@ -224,7 +222,8 @@ def _cause(error: BaseException) -> str:
     while found is not None:
         if isinstance(found, OSError) and found.strerror:
             return found.strerror
-        found = next((each for each in found.args if isinstance(each, BaseException)), None)
+        inner = (*found.args, found.__cause__)
+        found = next((each for each in inner if isinstance(each, BaseException)), None)
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

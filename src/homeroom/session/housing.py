@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from homeroom.errors import SandboxError
+from homeroom.errors import SandboxError, WorkspaceError
 from homeroom.files import create_private, explain
 from homeroom.home import Instance
 from homeroom.session import engine
@@ -66,6 +66,24 @@ def mounts(
         and not any(a != b and a.is_relative_to(b) for b in rest)
     )
     return first, second
+
+
+def refuse_socket(housing: Housing) -> None:
+    """Refuse to mount the engine's own socket, which is as good as root on this machine.
+
+    Args:
+        housing: The container.
+
+    Raises:
+        WorkspaceError: It lies in what is mounted.
+    """
+    socket = Path(os.path.realpath(housing.address.removeprefix("unix://")))
+    for path in (*housing.writable, *housing.readable):
+        if socket.is_relative_to(path):
+            raise WorkspaceError(
+                f"the container engine's socket {socket} lies in {path}, which a run would see",
+                "work in another directory, or name narrower ones in files.read and files.write",
+            )
 
 
 def identities(housing: Housing) -> dict[Path, tuple[int, int]]:
