@@ -15,7 +15,8 @@ import nox
 
 # nox does not look for modules beside this file.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from scripts import plain_user
+from scripts import plain_user, with_container_engine
+from scripts.plain_user import git_files
 
 nox.needs_version = ">=2025.11.12"
 nox.options.default_venv_backend = "venv"
@@ -57,10 +58,11 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check")
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": "src"})
-    session.run("shellcheck", *_git_files("*.sh", ".ci/run", "container/base"))
+    session.run("shellcheck", *git_files("*.sh", ".ci/run", "container/base"))
     session.run("yamllint", "--strict", ".github", ".gitlab-ci.yml")
     schema = ("check-jsonschema", "--builtin-schema")
-    session.run(*schema, "vendor.github-workflows", *_git_files(".github/workflows/*.yml"))
+    workflows = git_files(".github/workflows/*.yml")
+    session.run(*schema, "vendor.github-workflows", *workflows)
     session.run(*schema, "vendor.gitlab-ci", "--data-transform", "gitlab-ci", ".gitlab-ci.yml")
     session.run("zizmor", "--offline", "--quiet", ".github")
     session.run("codespell")
@@ -154,9 +156,15 @@ def matrix(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def matrix_test(session: nox.Session) -> None:
-    """The matrix itself: what it must catch, and that it leaves nothing behind."""
-    arguments = ["-m", "docker", "tests/matrix", *session.posargs]
+    """What needs containers: the matrix's own tests, and rooms in them as a plain user too."""
+    arguments = ["-m", "docker", *(session.posargs or ["tests"])]
     _in_containers(session, "pytest", *arguments, groups=("matrix", "test"))
+    if os.geteuid() == 0:
+        with with_container_engine.running() as address:
+            account = _plain_account(session)
+            with with_container_engine.relayed(str(address), account) as theirs:
+                suite = ("-m", "docker", "tests/container")
+                _test_as_plain_user(session, *suite, DOCKER_HOST=theirs)
 
 
 @nox.session(default=False)
@@ -183,17 +191,6 @@ def _with_toolchain(session: nox.Session, *script: str) -> None:
     session.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
     environ = {"HOMEROOM_TOOLCHAIN": _toolchain(session)}
     session.run("python", *script, *session.posargs, env=environ)
-
-
-def _git_files(*patterns: str) -> list[str]:
-    # New files count before they are added, so that a check sees them when they are made.
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return sorted(name for name in set(listed.stdout.split("\0")) if name and os.path.lexists(name))
 
 
 def _run_suite(session: nox.Session) -> None:
@@ -248,16 +245,17 @@ def _toolchain(session: nox.Session) -> str:
     return str(json.loads(str(report))["root"])
 
 
-def _test_as_plain_user(session: nox.Session) -> None:
+def _test_as_plain_user(session: nox.Session, *chosen: str, **more: str) -> None:
     """Run the suite once more as the people do for whom it is: without root's rights."""
     user = _plain_user(session, "test")
+    user.environment |= more
     user.install(".", *nox.project.dependency_groups(PYPROJECT, "test"))
     # A toolchain is private to its user, so that this one needs its own.
     homeroom_home = str(user.home / "homeroom")
     report = user.run("homeroom", "setup", "--json", capture=True, HOMEROOM_HOME=homeroom_home)
     # What needs the registries was shown by root's pass a moment ago, and has no rights to
     # lack; everything that has, the agents in their rooms above all, runs again.
-    suite = _pytest("python", "-m", "not network and not docker", *session.posargs)
+    suite = _pytest("python", *(chosen or ("-m", "not network and not docker")), *session.posargs)
     user.run(*suite, HOMEROOM_TOOLCHAIN=str(json.loads(report)["root"]))
 
 
@@ -311,7 +309,7 @@ def _plain_user(session: nox.Session, purpose: str) -> _User:
     else:
         account = pwd.getpwuid(os.geteuid())
         user = _User(session, account, Path(session.create_tmp()).resolve(), purpose)
-    plain_user.copy_checkout(_git_files(), user.checkout, account)
+    plain_user.copy_checkout(git_files(), user.checkout, account)
     # The copy is a repository too: some tests ask git which files are tracked.
     user.run("git", "init", "-q")
     user.run("git", "add", "--all")

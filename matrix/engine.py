@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeroom.errors import ToolError
+from homeroom.session.engine import data
 from matrix import owner
 from matrix.catalogue import User
 from matrix.grid import Cell, Try
@@ -18,7 +19,8 @@ from matrix.suite import Suite
 if TYPE_CHECKING:
     import docker
 
-SECCOMP = Path(__file__).parents[1] / "container" / "seccomp.json"
+# The one that rooms in containers have.
+SECCOMP = data("seccomp.json")
 # What srt needs as root in a container besides what a plain user needs (measured): the
 # file capability of its helper (0.0.83), mounts and a network namespace (0.0.30).
 _ROOT_RIGHTS = (

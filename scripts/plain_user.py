@@ -3,9 +3,29 @@
 import os
 import pwd
 import shutil
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypedDict
+
+
+def git_files(*patterns: str) -> list[str]:
+    """List the files of the repository in the working directory.
+
+    Args:
+        patterns: Which; none for all.
+
+    Returns:
+        Their paths. New ones count before they are added, so that a check sees them when
+        they are made.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return sorted(name for name in set(listed.stdout.split("\0")) if name and os.path.lexists(name))
 
 
 class Identity(TypedDict, total=False):

@@ -9,6 +9,7 @@ from homeroom.errors import HomeroomError
 from homeroom.paths import Paths
 from homeroom.run import sweep
 from homeroom.run.record import Record
+from homeroom.session import container
 
 Tell = Callable[[str], None]
 
@@ -52,9 +53,12 @@ def sweep_dead(
         return _finish_worktree(of, environ)
 
     youngest = 0.0 if only else sweep.YOUNGEST
-    return sweep.sweep(
+    report = sweep.sweep(
         paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only, close=close
     )
+    # Afterwards: their processes have ended with the run's, whatever the engine says.
+    report.entries.extend(container.sweep(paths, only=only, dry_run=dry_run))
+    return report
 
 
 def _finish_worktree(of: Record, environ: Mapping[str, str]) -> str | None:

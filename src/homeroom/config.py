@@ -19,6 +19,8 @@ _HOST = re.compile(
     rf"(?:localhost|(?:\*\.)?{_LABEL}(?:\.{_LABEL})+)(?::(?P<port>[1-9][0-9]{{0,4}}))?"
 )
 _HIGHEST_PORT = 65535
+# A room's own processes are about twenty; the kernel has no more pids than the other.
+_FEWEST, _MOST = 64, 4194304
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -69,6 +71,14 @@ class Vault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: Literal["auto", "keyring", "file"] = "auto"
 
 
+class Container(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[container]``: what ``start --session container`` runs in."""
+
+    image: str = "homeroom-base:bookworm"
+    memory: str = "8g"
+    processes: int = 4096
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything a user may set, with the defaults."""
 
@@ -78,6 +88,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: Run = Run()
     seed: Seed = Seed()
     vault: Vault = Vault()
+    container: Container = Container()
 
 
 def load(path: Path) -> Config:
@@ -153,3 +164,16 @@ def _check_values(config: Config, path: Path) -> None:
                 )
     if not 0 <= config.run.stop_grace <= 600:  # noqa: PLR2004
         raise ConfigError(f"{path}: run.stop_grace must lie between 0 and 600 seconds")
+    _check_container(config.container, path)
+
+
+def _check_container(container: Container, path: Path) -> None:
+    if not re.fullmatch(r"[1-9][0-9]{0,8}[kmg]", container.memory):
+        raise ConfigError(
+            f"{path}: container.memory: {container.memory!r} is not an amount of memory",
+            'write "512m" or "8g"',
+        )
+    if not container.image.strip():
+        raise ConfigError(f"{path}: container.image is empty", "leave it out for homeroom's own")
+    if not _FEWEST <= container.processes <= _MOST:
+        raise ConfigError(f"{path}: container.processes must lie between {_FEWEST} and {_MOST}")

@@ -22,8 +22,11 @@ from homeroom.request import Request
 from homeroom.run import find, lock, place, record
 from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
+from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
 from homeroom.session import question
+from homeroom.session.child import Child, spawn
+from homeroom.session.container import Container
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
@@ -138,6 +141,7 @@ class _Run:
             supervisor_identity=identity(os.getpid()),
             name=decided.wish.request.name,
             session=decided.wish.request.session,
+            container=decided.housing is not None,
         )
         self._record = adoption.marked(self._record, decided)
         self._injected: str | None = None
@@ -217,7 +221,8 @@ class _Run:
         asked = self._plan.wish.request
         limits = Limits(asked.limit, asked.max_idle, self._last_activity)
         grace = self._config.run.stop_grace
-        session = Foreground(self._instance, self._signals, self._plan.mode, grace, limits)
+        held = self._spawner(unwind)
+        session = Foreground(self._instance, self._signals, self._plan.mode, grace, limits, held)
         outcome = session.run(self._plan.command, self._on_start)
         if not outcome.started:
             raise _not_started(outcome)
@@ -228,6 +233,14 @@ class _Run:
                 done = "made" if how is None else "changed"
                 self._tell(f"the run {done} {path}, which other tools of yours obey: look at it")
         return outcome
+
+    def _spawner(self, unwind: Unwind) -> Callable[[Command], Child]:
+        """Choose where the processes live; a container is gone before anything is kept."""
+        if self._plan.housing is None:
+            return spawn
+        room = Container(self._plan.housing, self._instance, self._paths, self._signals, self._tell)
+        unwind.add(room.remove)
+        return room.spawn
 
     def _last_activity(self) -> float:
         files = self._plan.provider.transcripts(self._instance.home)

@@ -30,7 +30,9 @@ from homeroom.provider import Options, Provider, Room, SeedFile
 from homeroom.request import Request
 from homeroom.rules import Ground
 from homeroom.sandbox import Command, Host, Inside, Mode
-from homeroom.sandbox.srt import Srt, find_programs, sandbox_path
+from homeroom.sandbox.srt import Srt, find_programs, image_programs, sandbox_path
+from homeroom.session import engine, housing
+from homeroom.session.housing import Housing
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
 from homeroom.toolchain.system import locate_system_tools
@@ -58,6 +60,7 @@ class Plan:
         command: The process that is started.
         mode: Whether the agent has a parent in the sandbox.
         missing: Tools that are not there; a run with any cannot be started.
+        housing: The container that the room is put into, or None.
     """
 
     provider: Provider
@@ -74,6 +77,7 @@ class Plan:
     command: Command
     mode: Mode
     missing: tuple[str, ...] = field(default=())
+    housing: Housing | None = None
 
     @property
     def credential(self) -> Credential | None:
@@ -132,7 +136,7 @@ def make(
         toolchain=toolchain,
         instance=instance,
     )
-    programs, missing = find_programs(environ)
+    programs, missing = (image_programs(), []) if request.container else find_programs(environ)
     return _decide(facts, programs, (*(() if installed else ("the toolchain",)), *missing))
 
 
@@ -208,7 +212,27 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         command=sandbox.command(instance, mode),
         mode=mode,
         missing=missing,
+        housing=_housing(facts, decided, host) if facts.request.container else None,
     )
+
+
+def _housing(facts: _Facts, decided: Policy, host: Host) -> Housing:
+    """Decide the container: what the policy opens, and what an administrator has ordered."""
+    machine = facts.adapter.surfaces().machine
+    readable = (*decided.allow_read, *(Path(path) for path in machine if os.path.exists(path)))
+    upstream = host.upstream
+    above = [at.place for at in (upstream.http, upstream.https) if at] if upstream else []
+    chosen = facts.config.container
+    found = Housing(
+        engine.address(facts.environ),
+        chosen.image,
+        *housing.mounts(facts.instance, decided.allow_write, readable),
+        housing.network((*decided.hosts, *above)),
+        chosen.memory,
+        chosen.processes,
+    )
+    housing.refuse_socket(found)
+    return found
 
 
 def _refuse_planted(
@@ -244,7 +268,9 @@ def _options(facts: _Facts) -> Options:
 def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Secret]:
     """Build the inner environment: allowed, then chosen by the user, then pinned."""
     ripgrep = str(facts.toolchain.tools["ripgrep"].path.parent)
-    values: dict[str, str | Secret] = {**environment.allowed(facts.environ, [ripgrep])}
+    # An image has its programs there, wherever this machine has its own.
+    places = [ripgrep, "/usr/bin", "/bin"] if facts.request.container else [ripgrep]
+    values: dict[str, str | Secret] = {**environment.allowed(facts.environ, places)}
     for name in (*facts.config.environment.inherit, *facts.request.inherit):
         if not VARIABLE.fullmatch(name):
             raise UsageError(f"--env {name}: not a variable's name", "write --env NAME")
@@ -252,6 +278,8 @@ def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Se
             values[name] = Secret(facts.environ[name])
         elif name in facts.request.inherit:
             raise UsageError(f"--env {name}: there is no such variable", "export it first")
+    if facts.request.container:
+        values["SHELL"] = str(image_programs()["bash"])
     values["HOME"] = str(facts.instance.home)
     values["TMPDIR"] = str(facts.instance.tmp)
     values[RUN_VARIABLE] = facts.instance.run_id
@@ -304,7 +332,11 @@ def require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> No
         ToolError: One is missing or cannot be executed; it says which, and what to do.
     """
     toolchain = store.require(paths, environ)
-    locate_system_tools(environ)
+    if decided.housing is None:
+        locate_system_tools(environ)
+    else:
+        with engine.connected(decided.housing.address) as client:
+            engine.require(client, decided.housing.image)
     if decided.missing:
         raise ToolError(f"{decided.missing[0]} is not on PATH", "install it, then try again")
     for tool in toolchain.tools.values():

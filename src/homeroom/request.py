@@ -30,6 +30,7 @@ class Request:
             work where the user is.
         discard: Whether that worktree is removed with all that is in it.
         session: How the run is held.
+        container: Whether it is in a container of its own.
         limit: After how many seconds it is ended, or None.
         max_idle: After how many seconds without a word in its transcript, or None.
         allow_untried: Whether a version of the sandbox that nobody tried may be used.
@@ -54,6 +55,7 @@ class Request:
     worktree: str | None = None
     discard: bool = False
     session: Literal["foreground", "tmux"] = "foreground"
+    container: bool = False
     limit: float | None = None
     max_idle: float | None = None
     allow_untried: bool = False

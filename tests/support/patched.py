@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from homeroom import archive, home, seeding, trash
 from homeroom.cli.main import main
 from homeroom.provider.claude import Claude
 from homeroom.run import lock, record
+from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
 from homeroom.session.foreground import Foreground
 
@@ -156,14 +156,13 @@ SABOTAGE = (
 
 
 def arrange_sabotage(name: str) -> None:
-    real: Any = subprocess.Popen
+    real: Any = Foreground.run
 
-    def called(argv: list[str], *arguments: Any, **more: Any) -> Any:
-        if "--settings" in argv:
-            sabotage(Path(argv[argv.index("--settings") + 1]), name)
-        return real(argv, *arguments, **more)
+    def called(self: Foreground, command: Command, *arguments: Any) -> Any:
+        sabotage(Path(command.argv[command.argv.index("--settings") + 1]), name)
+        return real(self, command, *arguments)
 
-    setattr(subprocess, "Popen", called)  # noqa: B010
+    setattr(Foreground, "run", called)  # noqa: B010
 
 
 def event(name: str) -> Happen:

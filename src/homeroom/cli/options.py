@@ -32,6 +32,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="where the agent works (default: here)",
     )
     parser.add_argument(
+        "--session",
+        choices=("container",),
+        help="put the room into a container of this machine's Docker as well (needs "
+        "homeroom[container])",
+    )
+    parser.add_argument(
         "--demo",
         action="store_true",
         help="let a model server on this machine answer: no account, no network",
@@ -161,6 +167,7 @@ def request(
         name=getattr(arguments, "name", None),
         run_id=run_id,
         session="tmux" if run_id else "foreground",
+        container=arguments.session == "container",
         limit=getattr(arguments, "timeout", None),
         max_idle=getattr(arguments, "max_idle", None),
         directory=arguments.directory,

@@ -66,6 +66,22 @@ def document(plan: "Plan") -> dict[str, Any]:
             "directory": str(plan.command.directory),
         },
         "agent": {"argv": list(plan.inside.argv), "mode": plan.mode},
+        "container": _container(plan),
+    }
+
+
+def _container(plan: "Plan") -> dict[str, Any] | None:
+    housing = plan.housing
+    if housing is None:
+        return None
+    return {
+        "engine": housing.address,
+        "image": housing.image,
+        "writable": [str(path) for path in housing.writable],
+        "readable": [str(path) for path in housing.readable],
+        "network": housing.network,
+        "memory": housing.memory,
+        "processes": housing.processes,
     }
 
 
@@ -129,12 +145,25 @@ def text(document: dict[str, Any]) -> str:
         lines += ["", f"Certificate authorities ({document['certificates']['count']})"]
         lines += [f"  {source}" for source in document["certificates"]["sources"]]
     lines += ["", "Sandbox settings", *_indented(json.dumps(document["settings"], indent=2))]
+    if document["container"]:
+        lines += ["", "Container", *_container_lines(document["container"])]
     lines += ["", "Proven before the agent starts"]
     lines += [f"  cannot read  {path}" for path in document["proof"]["unreadable"]]
     lines += [f"  cannot write {path}" for path in document["proof"]["unwritable"]]
     lines += ["", "Commands", f"  sandbox: {json.dumps(document['command']['argv'])}"]
     lines.append(f"  agent:   {json.dumps(document['agent']['argv'])}")
     return "\n".join(lines)
+
+
+def _container_lines(container: dict[str, Any]) -> list[str]:
+    limits = f"{container['memory']} of memory, {container['processes']} processes"
+    return [
+        f"  image   {container['image']} of {container['engine']}",
+        f"  network {container['network']}",
+        f"  limits  {limits}",
+        *(f"  write   {path}" for path in container["writable"]),
+        *(f"  read    {path}" for path in container["readable"]),
+    ]
 
 
 def _credential_line(credential: dict[str, Any] | None) -> str:

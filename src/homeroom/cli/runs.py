@@ -89,6 +89,7 @@ def _row(places: "Paths", run: "Found") -> dict[str, Any]:
         "workspace": record.workspace,
         "branch": _branch(Path(record.workspace)) if run.is_alive else None,
         "session": record.session,
+        "container": record.container,
         "created": record.created,
         "ended": record.ended,
         "exit_status": record.exit_status,
@@ -138,9 +139,12 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         idle = _ago(now, row["last_activity"]) if row["ended"] is None else ""
         branch = f" ({row['branch']})" if row["branch"] else ""
         status = "" if row["exit_status"] is None else f" → {row['exit_status']}"
+        held = "container" if row["container"] else row["session"]
+        if row["container"] and row["session"] == "tmux":
+            held = "tmux+container"
         lines.append(
             f"{label:<16} {row['state'] + status:<9} {row['provider']:<8}"
-            f" {_ago(now, row['created']):>5} {idle:>5} {row['session']:<10}"
+            f" {_ago(now, row['created']):>5} {idle:>5} {held:<10}"
             f" {row['workspace']}{branch}"
         )
     return "\n".join(lines)

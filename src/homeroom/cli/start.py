@@ -21,6 +21,7 @@ examples:
   homeroom start -C ~/src/app --env DATABASE_URL
   homeroom start --api-key-env MY_KEY     use the API key in $MY_KEY
   homeroom start --profile work           use that login of `homeroom login --profile work`
+  homeroom start --session container      the same room, in a container as well
 
 What comes after -- is the agent's. Its exit status is returned; homeroom's own failures
 use 65 to 78 (docs/reference/exit-codes.md). homeroom itself writes to stderr only."""

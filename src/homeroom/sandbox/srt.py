@@ -206,6 +206,11 @@ def find_programs(environ: Mapping[str, str]) -> tuple[dict[str, Path], list[str
     return programs, missing
 
 
+def image_programs() -> dict[str, Path]:
+    """Tell where the same tools are in an image, which no look at this machine shows."""
+    return {name: Path("/usr/bin", name) for name in ("bwrap", "socat", *CALLED)}
+
+
 def sandbox_path(programs: Mapping[str, Path], pinned: Iterable[Path]) -> str:
     """Build the PATH for srt's own processes: pinned tools first, then the system's.
 

@@ -4,16 +4,16 @@ import contextlib
 import os
 import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from homeroom import process
-from homeroom.errors import ToolError
 from homeroom.home import Instance
 from homeroom.sandbox import Command, Mode
+from homeroom.session import child as local
 from homeroom.session import terminal
+from homeroom.session.child import Child
 from homeroom.session.signals import ENDING, Signals
 
 _START_LIMIT = 60.0
@@ -58,22 +58,6 @@ class Limits:
     last_activity: Callable[[], float] = time.time
 
 
-def _spawn(command: Command) -> "subprocess.Popen[bytes]":
-    try:
-        return subprocess.Popen(
-            command.argv,
-            env=dict(command.environment),
-            cwd=command.directory,
-            # A session of its own: no signal of the terminal reaches it but by us.
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ToolError(
-            f"cannot start {command.argv[0]}: {error.strerror}",
-            "run `homeroom setup` to repair the toolchain",
-        ) from error
-
-
 class Foreground:
     """One sandboxed process, waited for.
 
@@ -83,6 +67,7 @@ class Foreground:
         mode: "job" when the agent has a parent in the sandbox that can see it stop.
         grace: How long an agent that was asked to end may take, in seconds.
         limits: When the run is to be ended, asked or not.
+        spawn: Starts the process, by default on this machine.
     """
 
     def __init__(
@@ -92,14 +77,16 @@ class Foreground:
         mode: Mode,
         grace: float,
         limits: Limits | None = None,
+        spawn: Callable[[Command], Child] = local.spawn,
     ) -> None:
+        self._spawn = spawn
         self._limits = limits or Limits()
         self._expired = False
         self._instance = instance
         self._mode = mode
         self._signals = signals
         self._grace = grace
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._inner: int | None = None
         self._agent: int | None = None
         self._refusal: str | None = None
@@ -133,7 +120,7 @@ class Foreground:
         self._told = os.open(control / "told", flags)
         self._signals.watch_session()
         try:
-            self._child = _spawn(command)
+            self._child = self._spawn(command)
             self._wait(self._child, said, on_start)
         finally:
             self._end_all()
@@ -142,13 +129,13 @@ class Foreground:
             terminal.give_back(modes, reset_screen=self._killed or self._was_ended())
         return self._outcome(self._child)
 
-    def _wait(
-        self, child: "subprocess.Popen[bytes]", said: int, on_start: Callable[[int], None]
-    ) -> None:
+    def _wait(self, child: Child, said: int, on_start: Callable[[int], None]) -> None:
         start_limit = time.monotonic() + _START_LIMIT
         with selectors.DefaultSelector() as selector:
             selector.register(self._signals.fileno(), selectors.EVENT_READ)
             selector.register(said, selectors.EVENT_READ)
+            if (ended := child.fileno()) is not None:
+                selector.register(ended, selectors.EVENT_READ)
             while True:
                 was_started = self._inner is not None
                 self._listen(said)
@@ -239,14 +226,14 @@ class Foreground:
             (now + wait + _TERMINATE_LIMIT, signal.SIGKILL),
         ]
 
-    def _climb(self, child: "subprocess.Popen[bytes]") -> None:
+    def _climb(self, child: Child) -> None:
         while self._ladder and self._ladder[0][0] <= time.monotonic():
             _, number = self._ladder.pop(0)
             self._killed = True
             if number == signal.SIGKILL:
-                process.send_group(child.pid, signal.SIGKILL)
+                child.kill()
             else:
-                process.send(child.pid, number)
+                child.ask(number)
 
     def _end_all(self) -> None:
         """See to it that nothing of the run lives on, before anyone removes its home."""
@@ -254,7 +241,7 @@ class Foreground:
         if child is None:
             return
         is_clean = child.poll() is not None and child.returncode >= 0 and not self._killed
-        process.send_group(child.pid, signal.SIGKILL)
+        child.kill()
         child.wait()
         if not is_clean:
             process.end_members(self._instance.run_id, 0.0)
@@ -264,7 +251,7 @@ class Foreground:
         status = self._child.returncode if self._child else 0
         return status is None or status < 0 or status > _SIGNALLED
 
-    def _outcome(self, child: "subprocess.Popen[bytes]") -> Outcome:
+    def _outcome(self, child: Child) -> Outcome:
         status = child.returncode if child.returncode >= 0 else 128 - child.returncode
         if self._expired:
             status = _EXPIRED

@@ -51,7 +51,7 @@ function _shtab_homeroom_using
 end
 
 set -g _shtab_homeroom_commands setup login logout start dry-run list attach send interrupt logs stop transcript commands open check sweep prune completion
-set -g _shtab_homeroom_opts_with_value --afk --api-key-env --demo-server --directory --env --export --html --junit --max-idle --name --older-than --only --pin --profile --resume --seed --skip --timeout --upgrade-pins --workspace --worktree -C
+set -g _shtab_homeroom_opts_with_value --afk --api-key-env --demo-server --directory --env --export --html --junit --max-idle --name --older-than --only --pin --profile --resume --seed --session --skip --timeout --upgrade-pins --workspace --worktree -C
 
 complete -c homeroom -e
 complete -c homeroom -f
@@ -81,6 +81,7 @@ complete -c homeroom -n '_shtab_homeroom_using logout' -l json -d 'print one JSO
 complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a start -d 'Start an agent in a private, sandboxed room that is wiped when it ends.'
 complete -c homeroom -n '_shtab_homeroom_using start' -s h -l help -d 'show this help message and exit'
 complete -c homeroom -n '_shtab_homeroom_using start' -s C -l directory -xka "(__fish_complete_directories)" -d 'where the agent works (default: here)'
+complete -c homeroom -n '_shtab_homeroom_using start' -l session -xka "container" -d 'put the room into a container of this machine'"'"'s Docker as well (needs homeroom[container])'
 complete -c homeroom -n '_shtab_homeroom_using start' -l demo -d 'let a model server on this machine answer: no account, no network'
 complete -c homeroom -n '_shtab_homeroom_using start' -l demo-server -x -d 'the same with a model server that runs already, at http://127.0.0.1:PORT'
 complete -c homeroom -n '_shtab_homeroom_using start' -l profile -x -d 'use this login of homeroom'"'"'s vault (see `homeroom login --help`)'
@@ -102,6 +103,7 @@ complete -c homeroom -n '_shtab_homeroom_using start' -l max-idle -x -d 'end it 
 complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a dry-run -d 'Print everything that `homeroom start` would do, without doing any of it.'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -s h -l help -d 'show this help message and exit'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -s C -l directory -xka "(__fish_complete_directories)" -d 'where the agent works (default: here)'
+complete -c homeroom -n '_shtab_homeroom_using dry-run' -l session -xka "container" -d 'put the room into a container of this machine'"'"'s Docker as well (needs homeroom[container])'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l demo -d 'let a model server on this machine answer: no account, no network'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l demo-server -x -d 'the same with a model server that runs already, at http://127.0.0.1:PORT'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l profile -x -d 'use this login of homeroom'"'"'s vault (see `homeroom login --help`)'
