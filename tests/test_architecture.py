@@ -22,7 +22,7 @@ PROVIDERS = re.compile("claude|codex|anthropic|openai", re.IGNORECASE)
 # srt has its origin with one provider, and homeroom repeats srt's own words to it: a
 # variable that it reads, and what its mandatory denies cover.
 WORDS_OF_SRT = {
-    "sandbox/srt.py": {"CLAUDE_CODE_TMPDIR"},
+    "sandbox/srt.py": {"CLAUDE_CODE_TMPDIR", "/tmp/claude"},
     "workspace.py": {".claude/agents", ".claude/commands"},
 }
 

@@ -30,7 +30,7 @@ from homeroom.provider import Options, Provider, Room, SeedFile
 from homeroom.request import Request
 from homeroom.rules import Ground
 from homeroom.sandbox import Command, Host, Inside, Mode
-from homeroom.sandbox.srt import Srt, find_programs, image_programs, sandbox_path
+from homeroom.sandbox.srt import SHARED, Srt, find_programs, image_programs, sandbox_path
 from homeroom.session import engine, housing
 from homeroom.session.housing import Housing
 from homeroom.toolchain import store
@@ -298,7 +298,7 @@ def _arguments(facts: _Facts, room: Room) -> tuple[Sequence[str], tuple[SeedFile
 def _unwritable(facts: _Facts, decided: Policy) -> tuple[Path, ...]:
     """Name files that the run must not be able to make, where its user otherwise could."""
     name = f".canary-{facts.instance.run_id}"
-    places = ("/tmp", "/var/tmp", "/tmp/claude")  # noqa: S108 - what is there is the point
+    places = (Path("/tmp"), Path("/var/tmp"), SHARED)  # noqa: S108 - what is there is the point
     # A sandbox that lets everything be written may still hold the room's own parts shut.
     everybodys = (Path(os.path.realpath(path)) / name for path in places)
     return (

@@ -14,6 +14,7 @@ from homeroom.errors import ConfigError, StateError
 from homeroom.home import Instance
 from homeroom.paths import MEMORY_VARIABLE, Paths
 from homeroom.policy import Policy
+from homeroom.sandbox.srt import SHARED
 from homeroom.workspace import Workspace
 
 # Files that hold secrets of the user's on many machines: where they exist, the prelude
@@ -29,8 +30,6 @@ _TELLTALE = (
     ".ssh/id_ed25519",
     ".ssh/id_rsa",
 )
-# srt lets every command write there, where it is: all rooms would share it (0.0.2 to 0.0.83).
-_SHARED_BY_SRT = (Path("/tmp/claude"),)  # noqa: S108
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def decide(
         deny_read=tuple(dict.fromkeys((*denied, *_configured(ground, config, "deny")))),
         allow_read=(*writable, *policy.around(readable, writable)),
         allow_write=writable,
-        deny_write=(*place.guarded(), *policy.existing(_SHARED_BY_SRT)),
+        deny_write=(*place.guarded(), *policy.existing([SHARED])),
         hosts=tuple(dict.fromkeys((*hosts, *config.network.allow))),
     )
 

@@ -28,6 +28,8 @@ from homeroom.sandbox.schema import Filesystem, Literally, Network, ParentProxy,
 _LIMIT = 4 * 1024 * 1024
 # What srt 0.0.83 calls on Linux besides bwrap, socat and rg.
 CALLED = ("bash", "which")
+# Every command may write there, where it is: all rooms would share it (0.0.2 to 0.0.83).
+SHARED = Path("/tmp/claude")  # noqa: S108
 
 
 class Srt:
