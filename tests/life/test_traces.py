@@ -5,6 +5,7 @@ end, which a SIGKILL denies it (docs/explanation/operations.md).
 """
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,7 +31,9 @@ BYPASS = "--dangerously-skip-permissions"
 @pytest.fixture
 def namespace(tmp_path: Path, toolchain: Toolchain) -> Iterator[Memory]:
     """A /tmp that shows what a run puts there, since nobody else does."""
-    own = (tmp_path, toolchain.root, Path(sys.prefix), Path(__file__).parents[2])
+    # Python itself, wherever it and its packages are.
+    python = [Path(entry) for entry in (sys.prefix, *sys.path) if os.path.isdir(entry)]
+    own = (tmp_path, toolchain.root, Path(__file__).parents[2], *python)
     with own_tmp(*(path for path in own if path.is_relative_to("/tmp"))) as found:
         yield found
 

@@ -1,12 +1,13 @@
 """Grants of runs that died, and of runs that share one."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from homeroom import adoption, provider
+from homeroom import adoption, aftermath, home, memory, provider
 from homeroom.adoption import LostError
 from homeroom.credential.secret import Credential, Secret
 from homeroom.credential.vault import Vault
@@ -57,6 +58,24 @@ def test_a_sweep_saves_what_a_dead_run_renewed(scene: Scene) -> None:
     write(scene.room, grant(2, hours=9))
     salvage(scene, given=1)
     assert scene.kept() == access(2)
+
+
+def test_a_sweep_saves_it_from_a_room_in_memory_as_well(scene: Scene) -> None:
+    write(scene.room, grant(2, hours=9))
+    place = scene.root / "memory"
+    place.mkdir(0o700)
+    paths = scene.places.paths
+    memory.remember(paths, place)
+    instance = home.instance_of(paths, RUN, place)
+    home.materialize(instance)
+    shutil.copytree(scene.room, instance.home, dirs_exist_ok=True)
+    paths.runs.mkdir(0o700)
+    given = Secret(str(grant(1)["refreshToken"])).digest()
+    record.save(paths.runs / f"{RUN}.json", a_record(RUN, given, scene.origin))
+    aftermath.sweep_dead(paths, places=scene.places, tell=scene.said.append, only=RUN)
+    assert scene.kept() == access(2)
+    assert not instance.root.exists()
+    assert record.read(paths.runs / f"{RUN}.json").state == "crashed"
 
 
 @pytest.mark.parametrize("left", [blanked, logged_out])
