@@ -17,10 +17,10 @@ import sys
 import tempfile
 import time
 
-EXAMPLES = "25"
+EXAMPLES = "10"
 SUITES = (
-    ("tests/life/test_machine.py", "tests/core/sweep/test_state_machine.py"),
     ("tests/life/test_crowd.py", "tests/life/test_concurrency.py"),
+    ("tests/life/test_machine.py", "tests/core/sweep/test_state_machine.py"),
     ("tests/life/test_crashes.py",),
     ("tests/life/test_faults.py", "tests/life/test_bad_rooms.py"),
     ("tests/e2e/test_interruptions.py",),

@@ -112,8 +112,7 @@ class Homerooms(RuleBasedStateMachine):
         """The agent ends by itself."""
         run_id = [*self.live][which % len(self.live)]
         process = self.live.pop(run_id).process
-        assert process.stdin
-        process.stdin.close()
+        self._close(process)
         assert process.wait(PATIENCE) == 0
         self._assert_over(run_id, "ended")
 
@@ -138,7 +137,9 @@ class Homerooms(RuleBasedStateMachine):
         for process in sweeping:
             self._count(self._answer(process)["entries"], may_take={run_id})
         if run_id in self.live:
-            assert self.live.pop(run_id).process.wait(PATIENCE) == 143
+            process = self.live.pop(run_id).process
+            assert process.wait(PATIENCE) == 143
+            self._close(process)
             self._assert_over(run_id, "ended")
         else:
             self.dead.remove(run_id)
