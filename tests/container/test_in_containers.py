@@ -271,5 +271,5 @@ def test_a_run_in_a_worktree_commits_and_its_limit_ends_it(
     assert done.returncode == 0, done.stderr
     assert "was kept" in done.stderr
     assert (contained.workspace.parent / "project.worktrees").is_dir()
-    run_id = slow.detach("--timeout", "2", "--afk", "hi")
+    run_id = slow.detach("--timeout", "8", "--afk", "hi")
     assert slow.wait_over(run_id)["exit_status"] == 124
