@@ -157,6 +157,7 @@ def matrix(session: nox.Session) -> None:
 @nox.session(default=False)
 def matrix_test(session: nox.Session) -> None:
     """What needs containers: the matrix's own tests, and rooms in them as a plain user too."""
+    _require_system_packages(session, "git", "socat", "tmux")
     arguments = ["-m", "docker", *(session.posargs or ["tests"])]
     _in_containers(session, "pytest", *arguments, groups=("matrix", "test"))
     if os.geteuid() == 0:

@@ -21,7 +21,7 @@ from tests.life.conftest import ANSWER, wait_until
 from tests.support import patched
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls_then_says, model_server
-from tests.support.runs import Journal
+from tests.support.runs import Journal, processes
 from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
@@ -189,6 +189,23 @@ def test_an_image_without_what_a_room_needs_is_refused(
     assert Path(containerfile[1]).read_text().startswith("# The base image")
 
 
+def test_what_an_image_sets_does_not_reach_the_run(
+    slow: Contained, client: "docker.DockerClient"
+) -> None:
+    name = f"homeroom-test-meddling:{os.getpid()}"
+    _build(client, name, "FROM homeroom-base:bookworm\nENV INTRUDER=1 NODE_OPTIONS=--no-such\n")
+    try:
+        slow.config(f'[container]\nimage = "{name}"\n')
+        run_id = slow.detach("--afk", "hi")
+        found = [one.environ() for one in processes(slow.home.root)]
+        inside = [each for each in found if each.get("HOMEROOM_RUN") == run_id]
+        assert len(inside) > 3
+        assert not any("INTRUDER" in each or "NODE_OPTIONS" in each for each in inside)
+        slow.do("stop", run_id)
+    finally:
+        client.images.remove(name, force=True)
+
+
 def _build(client: "docker.DockerClient", name: str, text: str) -> None:
     import io
 
@@ -254,5 +271,5 @@ def test_a_run_in_a_worktree_commits_and_its_limit_ends_it(
     assert done.returncode == 0, done.stderr
     assert "was kept" in done.stderr
     assert (contained.workspace.parent / "project.worktrees").is_dir()
-    run_id = slow.detach("--timeout", "2", "--afk", "hi")
+    run_id = slow.detach("--timeout", "8", "--afk", "hi")
     assert slow.wait_over(run_id)["exit_status"] == 124

@@ -134,14 +134,16 @@ class Container:
         ):
             image = engine.require(client, self._housing.image)
             meant = housing.identities(self._housing)
-            listening.bind(str(place))
-            listening.listen(1)
+            try:
+                listening.bind(str(place))
+                listening.listen(1)
+            except OSError as error:
+                raise explain(error, place, "make the socket") from error
             with engine.answering("make the run's container"):
                 identity = self._create(client, image, command, place)
             with engine.answering("start the run's container"):
                 client.api.start(identity)
             self._channel = self._accept(listening, client, identity)
-        place.unlink(missing_ok=True)
         return self._hand_over(self._channel, meant)
 
     def _hand_over(
@@ -194,12 +196,13 @@ class Container:
         host |= {"MaskedPaths": [], "ReadonlyPaths": []}
         if engine.needs_no_apparmor(client):
             host["SecurityOpt"] = [*host["SecurityOpt"], "apparmor=unconfined"]
+        # The command's environment is decided here; an image's ENV has no part in it.
+        pairs = [f"{name}={value}" for name, value in command.environment.items()]
         made = client.api.create_container(
             image,
             name=f"homeroom-{self._instance.run_id}",
-            entrypoint=[_PYTHON, "-I", "-S", "-c", code],
+            entrypoint=["/usr/bin/env", "-i", *pairs, _PYTHON, "-I", "-S", "-c", code],
             command=[str(place), *command.argv],
-            environment=dict(command.environment),
             working_dir=str(command.directory),
             user=f"{os.geteuid()}:{os.getegid()}",
             hostname="room" if self._housing.network == "bridge" else None,
