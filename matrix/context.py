@@ -236,6 +236,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _add_tree(archive: tarfile.TarFile, tree: Path, place: str) -> None:
+    _add_directories(archive, place)
     for path in sorted(tree.iterdir()):
         archive.add(path, f"{place}/{path.name}", filter=_plain)
 

@@ -1,19 +1,21 @@
 """Everything that a cell needs, made once: the engine, the base, and each image when asked for."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom import paths
 from homeroom.files import explain
+from homeroom.sandbox.capabilities import FLOOR, parse
 from homeroom.toolchain import store
 from matrix import engine, image, owner, package, sbom
 from matrix.context import Context, Recipe
@@ -82,7 +84,7 @@ class Rig:
             tries: What to try, and as whom.
 
         Returns:
-            The cells, in the order in which they ended.
+            The cells, in the order of the tries.
 
         Raises:
             HomeroomError: A version does not exist, or its image could not be made.
@@ -90,22 +92,24 @@ class Rig:
         recipes = {each.recipe: self._find(each.recipe) for each in tries}
         missing = [recipe.srt for recipe, found in recipes.items() if found is None]
         self.packages.require(missing)
+        ended = itertools.count(1)
+
+        def work(identity: str, tried: Try) -> Cell:
+            cell = self.runner.run(identity, tried, self._suite(tried))
+            how = f"did not run: {cell.error}" if cell.error else f"{cell.seconds:.1f} s"
+            self.tell(f"{next(ended)} of {len(tries)}: {tried}, {how}")
+            self._write_bill(cell)
+            return cell
+
         jobs = []
         for recipe, found in recipes.items():
             identity = found or self._build(recipe)
-            jobs += [
-                self.pool.submit(self.runner.run, identity, each, self.wish.suite)
-                for each in tries
-                if each.recipe == recipe
-            ]
-        cells = []
-        for job in as_completed(jobs):
-            cell = job.result()
-            cells.append(cell)
-            how = f"did not run: {cell.error}" if cell.error else f"{cell.seconds:.1f} s"
-            self.tell(f"{len(cells)} of {len(jobs)}: {cell.tried}, {how}")
-            self._write_bill(cell)
-        return cells
+            jobs += [self.pool.submit(work, identity, t) for t in tries if t.recipe == recipe]
+        return [job.result() for job in jobs]
+
+    def _suite(self, tried: Try) -> Suite:
+        # Below the floor a start refuses, and so would every test that starts a room.
+        return self.wish.suite if parse(tried.srt) >= FLOOR else "none"
 
     def image(self, recipe: Recipe) -> str:
         """Give the image of a recipe, made when it is not there."""

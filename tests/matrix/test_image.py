@@ -1,6 +1,7 @@
 """Images: what cannot be made, and what is removed."""
 
 import os
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,22 @@ def test_a_disk_that_is_full_while_a_context_is_packed_is_said_to_be_full(
     (tmp_path / "context.tar").symlink_to("/dev/full")
     with pytest.raises(StorageError, match="No space left on device"):
         context.pack(Recipe("0.0.83"))
+
+
+@pytest.mark.network
+def test_a_context_names_every_directory_before_what_is_in_it(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """One that the builder has to make would have the time of day, and change its layer."""
+    with tarfile.open(
+        Context(Packages(toolchain, {}), tmp_path, print).pack(Recipe("0.0.83"))
+    ) as it:
+        entries = it.getmembers()
+    named = {""}
+    for entry in entries:
+        assert entry.name.rpartition("/")[0] in named, entry.name
+        assert entry.mtime == 0
+        named |= {entry.name} if entry.isdir() else set()
 
 
 def test_a_new_image_replaces_old_ones_of_its_version_but_none_that_may_be_in_another_ones_hands(
