@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from homeroom.errors import HomeroomError, StateError, StorageError
@@ -99,11 +100,25 @@ def create_private(path: Path, content: bytes) -> None:
         FileExistsError: Something (a symlink too) is there already.
         OSError: It could not be written; nothing is left then.
     """
+    create_private_from(path, [content])
+
+
+def create_private_from(path: Path, blocks: Iterable[bytes]) -> None:
+    """Do the same with a content that is made while it is written.
+
+    Args:
+        path: Where; its directory exists.
+        blocks: The content.
+
+    Raises:
+        FileExistsError: Something (a symlink too) is there already.
+        OSError: It could not be written; nothing is left then.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, PRIVATE_FILE)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines(blocks)
     except BaseException:
         os.unlink(path)
         raise
@@ -151,6 +166,44 @@ def is_temporary(name: str) -> bool:
     return re.fullmatch(r"\..+\.[0-9a-f]{12}", name) is not None
 
 
+def open_regular(path: Path, *, follow: bool = False) -> int:
+    """Open a regular file that may not be what it seems.
+
+    Args:
+        path: The file.
+        follow: As for ``read_regular``.
+
+    Returns:
+        A descriptor to read from, which the caller closes.
+
+    Raises:
+        FileNotFoundError: Nothing is there, not even a symlink.
+        StorageError: It is no regular file, or cannot be opened.
+    """
+    # O_NONBLOCK: opening a FIFO must not wait for a writer.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError as error:
+        if os.path.islink(path):
+            raise StorageError(f"{path} is a symlink to nothing") from error
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise StorageError(f"{path} is a symlink where a file should be") from error
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        # Before fdopen, which refuses a directory in its own words.
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except OSError as error:
+        os.close(descriptor)
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    if not is_regular:
+        os.close(descriptor)
+        raise StorageError(f"{path} is not a regular file")
+    return descriptor
+
+
 def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
     """Read a regular file that may not be what it seems.
 
@@ -167,28 +220,14 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
         FileNotFoundError: Nothing is there, not even a symlink.
         StorageError: It is no regular file, is too large, or cannot be read.
     """
-    # O_NONBLOCK: opening a FIFO must not wait for a writer.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    descriptor = open_regular(path, follow=follow)
     try:
-        descriptor = os.open(path, flags)
-    except FileNotFoundError as error:
-        if os.path.islink(path):
-            raise StorageError(f"{path} is a symlink to nothing") from error
-        raise
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise StorageError(f"{path} is a symlink where a file should be") from error
-        raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        # Before fdopen, which refuses a directory in its own words.
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise StorageError(f"{path} is not a regular file")
-        if status.st_size > limit:
+        size = os.fstat(descriptor).st_size
+        if size > limit:
             raise StorageError(f"{path} is larger than {limit} bytes, which no such file is")
         # Without a file object, which would be most of what reading a thousand records costs.
         content = b""
-        while len(content) <= limit and (more := os.read(descriptor, status.st_size + 1)):
+        while len(content) <= limit and (more := os.read(descriptor, size + 1)):
             content += more
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error.strerror}") from error

@@ -174,3 +174,25 @@ def test_a_destination_that_cannot_be_made_is_named(room: Path, tmp_path: Path) 
     with pytest.raises(HomeroomError) as told:
         keep([write(room / "a.jsonl")], room, tmp_path / "file" / "run", [])
     assert str(tmp_path / "file") in told.value.message
+
+
+def test_a_file_that_no_memory_holds_is_kept_as_far_as_it_has_lines(
+    room: Path, destination: Path
+) -> None:
+    source = write(room / "a.jsonl", f"{SECRET} first\n")
+    with source.open("r+b") as file:
+        # A hole: nothing that the disk would hold, and a line without an end.
+        file.truncate(200_000_000)
+        file.seek(0, os.SEEK_END)
+        file.write(f"\n{SECRET} last\n".encode())
+    kept = keep([source], room, destination, [SECRET])
+    assert kept[0].read_text() == f"{MASK} first\n{MASK}\n{MASK} last\n"
+
+
+def test_a_secret_on_the_border_of_what_is_read_at_once_is_replaced(
+    room: Path, destination: Path
+) -> None:
+    # Blocks of four megabytes: each of these lines crosses a border at another place.
+    lines = "".join(f"{'x' * (4 * 1024 * 1024 - 10 * number)}{SECRET}\n" for number in range(1, 4))
+    kept = keep([write(room / "a.jsonl", lines)], room, destination, [SECRET])
+    assert kept[0].read_text() == lines.replace(SECRET, MASK)
