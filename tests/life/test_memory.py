@@ -80,7 +80,7 @@ class Scene:
 
     def assert_nothing_left(self) -> None:
         assert [path.name for path in (self.place / "instances").iterdir()] == ["CACHEDIR.TAG"]
-        assert {path.name for path in self.place.iterdir()} <= {"instances", "trash"}
+        assert {path.name for path in self.place.iterdir()} <= {".settled", "instances", "trash"}
         assert list((self.place / "trash").iterdir()) == []
 
 
@@ -229,6 +229,13 @@ def test_a_first_room_in_memory_waits_for_runs_that_could_look(
     assert run_id[:12] in done.stderr
     assert list(scene.memory.seen.iterdir()) == []
     scene.do("stop", "--all")
+
+
+def test_first_rooms_in_memory_that_are_made_at_once_do_not_wait(in_memory: Scene) -> None:
+    argv = in_memory.memory.argv(in_memory.life.workspace, "start", "--demo-server")
+    argv += [in_memory.life.url, "--", "-p", "hi"]
+    assert [run.wait(60) for run in [in_memory.popen(argv) for _ in range(4)]] == [0] * 4
+    in_memory.assert_nothing_left()
 
 
 def test_check_tells_where_rooms_are_and_what_was_left(in_memory: Scene) -> None:
