@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from homeroom import provider
-from tests.life.conftest import ANSWER, OLD, Life
+from tests.life.conftest import ANSWER, OLD, Life, wait_until
 from tests.support import patched
 from tests.support.memory import Memory, memory
 
@@ -135,7 +135,7 @@ def test_a_detached_run_is_found_from_where_nobody_knows_of_the_memory(
     [row] = scene.json("list", env=bare)["runs"]
     assert (row["run_id"], row["state"]) == (run_id, "running")
     assert [one["verdict"] for one in scene.json("sweep", env=bare)["entries"]] == ["spared"]
-    assert "hi" in scene.do("transcript", "one", env=bare)
+    wait_until(lambda: "hi" in scene.run("transcript", "one", env=bare).stdout)
     # Nothing is seen by another run, be it on the disk.
     other = scene.json("dry-run", "--demo-server", scene.life.url, env=bare)
     rules = {rule["path"] for rule in other["settings"]["filesystem"]["denyRead"]}
