@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from homeroom import provider
-from tests.life.conftest import ANSWER, Life
+from tests.life.conftest import ANSWER, Life, wait_until
 from tests.life.scene import OLD
 from tests.support import patched
 from tests.support.memory import Memory, memory
@@ -81,7 +81,7 @@ class Scene:
 
     def assert_nothing_left(self) -> None:
         assert [path.name for path in (self.place / "instances").iterdir()] == ["CACHEDIR.TAG"]
-        assert {path.name for path in self.place.iterdir()} <= {"instances", "trash"}
+        assert {path.name for path in self.place.iterdir()} <= {".settled", "instances", "trash"}
         assert list((self.place / "trash").iterdir()) == []
 
 
@@ -136,7 +136,7 @@ def test_a_detached_run_is_found_from_where_nobody_knows_of_the_memory(
     [row] = scene.json("list", env=bare)["runs"]
     assert (row["run_id"], row["state"]) == (run_id, "running")
     assert [one["verdict"] for one in scene.json("sweep", env=bare)["entries"]] == ["spared"]
-    assert "hi" in scene.do("transcript", "one", env=bare)
+    wait_until(lambda: "hi" in scene.run("transcript", "one", env=bare).stdout)
     # Nothing is seen by another run, be it on the disk.
     other = scene.json("dry-run", "--demo-server", scene.life.url, env=bare)
     rules = {rule["path"] for rule in other["settings"]["filesystem"]["denyRead"]}
@@ -230,6 +230,13 @@ def test_a_first_room_in_memory_waits_for_runs_that_could_look(
     assert run_id[:12] in done.stderr
     assert list(scene.memory.seen.iterdir()) == []
     scene.do("stop", "--all")
+
+
+def test_first_rooms_in_memory_that_are_made_at_once_do_not_wait(in_memory: Scene) -> None:
+    argv = in_memory.memory.argv(in_memory.life.workspace, "start", "--demo-server")
+    argv += [in_memory.life.url, "--", "-p", "hi"]
+    assert [run.wait(60) for run in [in_memory.popen(argv) for _ in range(4)]] == [0] * 4
+    in_memory.assert_nothing_left()
 
 
 def test_check_tells_where_rooms_are_and_what_was_left(in_memory: Scene) -> None:
