@@ -1,5 +1,6 @@
 """A run is alive while its lock is held, and no two hold one."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from homeroom.errors import HomeroomError, StateError
-from homeroom.run.lock import age, is_held, try_acquire
+from homeroom.run.lock import age, holder, is_held, try_acquire
 from tests.support.tree import snapshot
 
 _HOLDER = """
@@ -164,6 +165,28 @@ def test_a_symlink_is_refused_and_its_target_untouched(tmp_path: Path) -> None:
         try_acquire(tmp_path / "lock")
     assert not is_held(tmp_path / "lock")
     assert snapshot(tmp_path) == before
+
+
+def test_a_lock_that_cannot_be_opened_is_not_called_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    (tmp_path / "lock").touch()
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StateError, match=r"cannot look at the lock .*Permission denied"):
+        is_held(tmp_path / "lock")
+
+
+def test_who_holds_it_is_told_where_the_kernel_tells(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert holder(path) is None
+    held = try_acquire(path)
+    assert held
+    assert holder(path) == (os.getpid() if sys.platform == "linux" else None)
+    held.abandon()
+    assert holder(path) is None
 
 
 def test_a_place_where_no_lock_can_be_is_named(tmp_path: Path) -> None:

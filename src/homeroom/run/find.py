@@ -126,6 +126,8 @@ def _look(paths: Paths, run_id: str) -> Found | Unread | None:
         return Found(found, is_open and _is_alive(paths, run_id))
     except HomeroomError as error:
         return Unread(run_id, error.message, is_alive)
+    except OSError as error:
+        return Unread(run_id, explain(error, path, "look at").message, is_alive)
 
 
 def _without_record(paths: Paths, run_id: str) -> Unread | None:
