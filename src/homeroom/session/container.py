@@ -174,8 +174,12 @@ class Container:
         except ToolError as error:
             process.end_members(run_id, 0.0)
             self._tell(f"{error}; a later sweep removes the container of {run_id[:12]}")
-        else:
-            _note_file(self._paths, run_id).unlink(missing_ok=True)
+            return
+        note = _note_file(self._paths, run_id)
+        try:
+            note.unlink(missing_ok=True)
+        except OSError as error:
+            raise explain(error, note, "remove") from error
 
     def _note(self) -> None:
         """Note, before it exists, that there is a container, and with which engine."""
