@@ -79,15 +79,15 @@ def _finish(
 ) -> Stopped:
     run_id = run.record.run_id
     if not run.is_alive:
-        return _clean(run_id, clean, "was over")
+        return _clean(paths, run_id, clean, "was over")
     if not _await_free(paths, run_id, deadline):
         _signal(run, signal.SIGKILL)
         # The kernel lets the lock go as soon as the last of the process is gone.
         _await_free(paths, run_id, time.monotonic() + _DEATH_LIMIT)
-        return _clean(run_id, clean, "forced")
-    return (
-        Stopped(run_id, "ended") if _is_closed(paths, run_id) else _clean(run_id, clean, "forced")
-    )
+        return _clean(paths, run_id, clean, "forced")
+    if _is_closed(paths, run_id):
+        return Stopped(run_id, "ended")
+    return _clean(paths, run_id, clean, "forced")
 
 
 def _await_free(paths: Paths, run_id: str, deadline: float) -> bool:
@@ -107,11 +107,21 @@ def _is_closed(paths: Paths, run_id: str) -> bool:
 
 
 def _clean(
-    run_id: str, clean: Callable[[str], sweep.Report], how: Literal["was over", "forced"]
+    paths: Paths,
+    run_id: str,
+    clean: Callable[[str], sweep.Report],
+    how: Literal["was over", "forced"],
 ) -> Stopped:
-    left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
-    # Whoever cleans it at this moment does what is asked for.
-    left = [entry for entry in left if entry.reason != taking.TAKEN]
+    left = _uncleaned(run_id, clean)
+    # Whoever has its lock at this moment, a sweep for one, does what is asked for.
+    soon = time.monotonic() + _DEATH_LIMIT
+    if left and left.verdict == "spared" and _await_free(paths, run_id, soon):
+        left = None if _is_closed(paths, run_id) else _uncleaned(run_id, clean)
     if left:
-        return Stopped(run_id, "failed", left[0].reason)
+        return Stopped(run_id, "failed", left.reason)
     return Stopped(run_id, how)
+
+
+def _uncleaned(run_id: str, clean: Callable[[str], sweep.Report]) -> taking.Entry | None:
+    entries = clean(run_id).entries
+    return next((entry for entry in entries if entry.verdict in ("failed", "spared")), None)

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from homeroom.home import new_run_id
 from homeroom.session import engine
 from tests.container.conftest import Contained
 from tests.life.conftest import wait_until
+from tests.support import patched
 from tests.support.runs import is_gone, processes
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
@@ -76,6 +78,39 @@ def test_a_sweep_ends_what_a_killed_supervisor_left_and_spares_the_one_beside_it
 
 def _run_of(environ: dict[str, str]) -> str | None:
     return environ.get("HOMEROOM_RUN")
+
+
+@pytest.mark.parametrize("event", ["SIGKILL", "SIGTERM", "ENOSPC"])
+@pytest.mark.parametrize("moment", patched.CONTAINER_STEPS)
+def test_whatever_happens_while_a_container_is_made_or_removed_nothing_is_left(
+    contained: Contained, client: "docker.DockerClient", tmp_path: Path, moment: str, event: str
+) -> None:
+    argv = ["start", "--session", "container", "--demo-server", contained.url, "--", "-p", "hi"]
+    # Not a pipe: the agent of a killed supervisor would hold it until it is swept.
+    said = tmp_path / "said"
+    with said.open("wb") as output:
+        done = subprocess.run(
+            [sys.executable, patched.__file__, moment, event, *argv],
+            env=contained.home.env,
+            cwd=contained.workspace,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+        )
+    assert patched.HAPPENED in said.read_text()
+    assert done.returncode == {"SIGKILL": -9, "SIGTERM": 143}.get(event, done.returncode)
+    assert done.returncode != 0
+    if event == "SIGKILL":
+        contained.age()
+        assert {one["verdict"] for one in contained.sweep()} <= {"removed"}
+    notes = contained.state / "containers"
+    if event == "ENOSPC" and moment == "container removed":
+        assert [one["verdict"] for one in contained.sweep()] in ([], ["removed"])
+    assert contained.containers(client) == []
+    assert list(notes.iterdir()) == []
+    assert contained.left() == []
+    assert contained.sweep() == []
 
 
 def test_stop_removes_what_a_killed_supervisor_left_at_once(

@@ -23,6 +23,8 @@ from homeroom.provider.claude import Claude
 from homeroom.run import lock, record
 from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
+from homeroom.session import engine
+from homeroom.session.container import Container
 from homeroom.session.foreground import Foreground
 
 Happen = Callable[[], None]
@@ -82,6 +84,14 @@ STEPS = {
     "wiped": Step(home, "wipe", "after"),
     "closing": Step(record, "save", "before", in_state("ended", "failed")),
     "unlocking": Step(lock.RunLock, "release", "before"),
+}
+# The same for a run in a container.
+CONTAINER_STEPS = {
+    "container noted": Step(Container, "_note", "after"),
+    "container made": Step(Container, "_create", "after"),
+    "container running": Step(Container, "_accept", "after"),
+    "streams handed over": Step(Container, "_hand_over", "after"),
+    "container removed": Step(engine, "remove", "after"),
 }
 
 
@@ -187,7 +197,7 @@ def run(moment: str, what: str, arguments: list[str]) -> int:
         lasting = number.endswith("+")
         arrange_change(int(number.rstrip("+")), lasting=lasting, happen=event(what))
     else:
-        STEPS[moment].arrange(event(what))
+        (STEPS | CONTAINER_STEPS)[moment].arrange(event(what))
     return main(arguments)
 
 

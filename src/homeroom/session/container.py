@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeroom import process
-from homeroom.errors import StorageError, ToolError
+from homeroom.errors import HomeroomError, ToolError
 from homeroom.files import create_private, ensure_private_dir, explain, read_regular
 from homeroom.home import RUN_ID, Instance, instance_of
 from homeroom.paths import Paths
@@ -174,8 +174,12 @@ class Container:
         except ToolError as error:
             process.end_members(run_id, 0.0)
             self._tell(f"{error}; a later sweep removes the container of {run_id[:12]}")
-        else:
-            _note_file(self._paths, run_id).unlink(missing_ok=True)
+            return
+        note = _note_file(self._paths, run_id)
+        try:
+            note.unlink(missing_ok=True)
+        except OSError as error:
+            raise explain(error, note, "remove") from error
 
     def _note(self) -> None:
         """Note, before it exists, that there is a container, and with which engine."""
@@ -282,23 +286,27 @@ def sweep(paths: Paths, *, only: str | None = None, dry_run: bool = False) -> li
     Returns:
         What was done about each that was noted and is still there, or could not be asked for.
     """
+    notes = _note_file(paths, "x").parent
     try:
-        noted = sorted(os.listdir(_note_file(paths, "x").parent))
+        noted = sorted(os.listdir(notes))
     except FileNotFoundError:
         return []
+    except OSError as error:
+        return [Entry(str(notes), "failed", str(error))]
     entries = []
     for run_id in noted:
-        if not RUN_ID.fullmatch(run_id) or only not in (None, run_id) or _has_room(paths, run_id):
-            continue
-        if dry_run:
-            entries.append(Entry(run_id, "would remove", "its container may be left"))
+        if not RUN_ID.fullmatch(run_id) or only not in (None, run_id):
             continue
         try:
-            if _remove_noted(paths, run_id):
+            if _has_room(paths, run_id):
+                continue
+            if dry_run:
+                entries.append(Entry(run_id, "would remove", "its container may be left"))
+            elif _remove_noted(paths, run_id):
                 entries.append(Entry(run_id, "removed", "its container was left"))
         except FileNotFoundError:
             continue  # another sweep has done it
-        except (ToolError, StorageError, OSError) as error:
+        except (HomeroomError, OSError) as error:
             entries.append(Entry(run_id, "failed", f"its container may be left: {error}"))
     return entries
 
