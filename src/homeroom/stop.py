@@ -79,15 +79,14 @@ def _finish(
 ) -> Stopped:
     run_id = run.record.run_id
     if not run.is_alive:
-        return _clean(run_id, clean, "was over")
+        return _clean(paths, run_id, clean, "was over", deadline)
     if not _await_free(paths, run_id, deadline):
         _signal(run, signal.SIGKILL)
         # The kernel lets the lock go as soon as the last of the process is gone.
-        _await_free(paths, run_id, time.monotonic() + _DEATH_LIMIT)
-        return _clean(run_id, clean, "forced")
-    return (
-        Stopped(run_id, "ended") if _is_closed(paths, run_id) else _clean(run_id, clean, "forced")
-    )
+        deadline = time.monotonic() + _DEATH_LIMIT
+    elif _is_closed(paths, run_id):
+        return Stopped(run_id, "ended")
+    return _clean(paths, run_id, clean, "forced", deadline)
 
 
 def _await_free(paths: Paths, run_id: str, deadline: float) -> bool:
@@ -107,11 +106,18 @@ def _is_closed(paths: Paths, run_id: str) -> bool:
 
 
 def _clean(
-    run_id: str, clean: Callable[[str], sweep.Report], how: Literal["was over", "forced"]
+    paths: Paths,
+    run_id: str,
+    clean: Callable[[str], sweep.Report],
+    how: Literal["was over", "forced"],
+    deadline: float,
 ) -> Stopped:
-    left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
-    # Whoever cleans it at this moment does what is asked for.
-    left = [entry for entry in left if entry.reason != sweep.TAKEN]
-    if left:
-        return Stopped(run_id, "failed", left[0].reason)
-    return Stopped(run_id, how)
+    while True:
+        is_free = _await_free(paths, run_id, deadline)
+        left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
+        if not left:
+            return Stopped(run_id, how)
+        # Whoever cleans it at this moment does what is asked for: then it is gone next time.
+        if left[0].reason not in (sweep.ALIVE, sweep.TAKEN) or not is_free:
+            return Stopped(run_id, "failed", left[0].reason)
+        time.sleep(_POLL)

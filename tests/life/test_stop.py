@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -104,6 +105,18 @@ def test_another_process_with_its_number_is_left_alone(
         [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
         assert (result.how, result.note) == ("failed", "it is alive")
         assert process.poll() is None
+
+
+def test_a_dead_run_that_another_one_cleans_at_this_moment_is_waited_for(paths: Paths) -> None:
+    """What holds the lock then is no supervisor, and the run is not alive."""
+    run = find.Found(made(paths, 1, None).record, is_alive=False)
+    path = paths.runs / "some.lock"
+    with holder(path, "willing") as process:
+        path.rename(find.lock_file(paths, run.record.run_id))
+        threading.Timer(0.5, process.kill).start()
+        [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
+    assert (result.how, result.note) == ("was over", None)
+    assert record.read(paths.runs / f"{run.record.run_id}.json").state == "crashed"
 
 
 def test_a_record_that_went_meanwhile_is_no_failure(paths: Paths) -> None:

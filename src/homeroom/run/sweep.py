@@ -19,6 +19,7 @@ THROTTLE = 60.0
 _GRACE = 2.0
 # A write takes no longer than this: a younger file may be one that goes on at this moment.
 _UNFINISHED = 5.0
+ALIVE = "it is alive"
 # Why one sweep passes over what another one is at.
 TAKEN = "another sweep has it"
 
@@ -168,7 +169,7 @@ def _sweep_run(
     if not _left(instance, record_file) and not is_there(lock_file):
         return None
     if lock.is_held(lock_file):
-        return Entry(run_id, "spared", "it is alive")
+        return Entry(run_id, "spared", ALIVE)
     if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
         return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
     if is_there(instance.root) and not home.is_marked(instance):
