@@ -56,22 +56,26 @@ def stop(
         What became of each, in their order.
     """
     for run in runs:
-        if run.is_alive and _signal(run, signal.SIGTERM):
+        if run.is_alive and _signal(paths, run, signal.SIGTERM):
             # One that was stopped by Ctrl-Z hears of it only when it goes on.
-            _signal(run, signal.SIGCONT)
+            _signal(paths, run, signal.SIGCONT)
         elif run.is_alive:
-            # Nobody knows who holds it: whoever does sees its agent end, and ends as well.
+            # Nobody knows who holds it: whoever does sees the agent end, and ends as well.
             process.end_members(run.record.run_id, grace)
     deadline = time.monotonic() + grace + _SUPERVISOR_SLACK
     return [_finish(paths, run, deadline, clean) for run in runs]
 
 
-def _signal(run: Found, number: int) -> bool:
+def _signal(paths: Paths, run: Found, number: int) -> bool:
     """Signal a supervisor, and never another process that has its pid by now."""
-    known = run.record.supervisor_identity
-    if known is None or process.identity(run.record.supervisor) != known:
+    pid, known = run.record.supervisor, run.record.supervisor_identity
+    current = process.identity(pid)
+    if known is None or current not in (None, known):
+        # The record does not tell: then it is whoever holds the lock, where the kernel does.
+        pid = lock.holder(lock_file(paths, run.record.run_id)) or 0
+    elif current is None:
         return False
-    return process.send(run.record.supervisor, number)
+    return pid > 0 and process.send(pid, number)
 
 
 def _finish(
@@ -81,7 +85,7 @@ def _finish(
     if not run.is_alive:
         return _clean(paths, run_id, clean, "was over", deadline)
     if not _await_free(paths, run_id, deadline):
-        _signal(run, signal.SIGKILL)
+        _signal(paths, run, signal.SIGKILL)
         # The kernel lets the lock go as soon as the last of the process is gone.
         deadline = time.monotonic() + _DEATH_LIMIT
     elif _is_closed(paths, run_id):

@@ -17,7 +17,7 @@ from homeroom.errors import UsageError
 from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths, locate
 from homeroom.process import identity
-from homeroom.run import find, record, sweep
+from homeroom.run import find, lock, record, sweep
 from homeroom.run.record import Record
 from tests.conftest import PrivateHome
 
@@ -92,12 +92,29 @@ def test_one_that_does_not_end_is_killed_and_swept(
     assert not own.exists()
 
 
-def test_another_process_with_its_number_is_left_alone(
+@pytest.mark.parametrize("known", [None, "another boot:1"])
+def test_another_process_with_its_number_is_left_alone(paths: Paths, known: str | None) -> None:
+    """Whoever holds the lock is meant, and asked."""
+    path = paths.runs / "some.lock"
+    with (
+        holder(path, "willing") as supervisor,
+        subprocess.Popen(["sleep", "100"]) as bystander,
+    ):
+        run = made(paths, bystander.pid, known)
+        path.rename(find.lock_file(paths, run.record.run_id))
+        [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
+        assert (result.how, result.note) == ("forced", None)
+        assert supervisor.wait(10) == -signal.SIGTERM
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+def test_one_that_nobody_can_find_is_said_to_be_alive(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is alive and cannot be ended: that is said."""
     monkeypatch.setattr(stop, "_SUPERVISOR_SLACK", 0.1)
     monkeypatch.setattr(stop, "_DEATH_LIMIT", 0.1)
+    monkeypatch.setattr(lock, "holder", lambda _: None)
     path = paths.runs / "some.lock"
     with holder(path, "willing") as process:
         run = made(paths, process.pid, "another boot:1")
