@@ -194,7 +194,8 @@ def _take(
     record_file = paths.runs / f"{instance.run_id}.json"
     ensure_private_dir(paths.runs)
     had_lock = is_there(lock_file)
-    held = lock.try_acquire(lock_file)
+    # One that is gone by now was another sweep's, which has done it.
+    held = lock.try_acquire(lock_file, create=not had_lock)
     if held is None:
         return Entry(instance.run_id, "spared", TAKEN)
     # Under the lock once more: the run may have ended by itself since it was looked at.
