@@ -56,22 +56,26 @@ def stop(
         What became of each, in their order.
     """
     for run in runs:
-        if run.is_alive and _signal(run, signal.SIGTERM):
+        if run.is_alive and _signal(paths, run, signal.SIGTERM):
             # One that was stopped by Ctrl-Z hears of it only when it goes on.
-            _signal(run, signal.SIGCONT)
+            _signal(paths, run, signal.SIGCONT)
         elif run.is_alive:
-            # Nobody knows who holds it: whoever does sees its agent end, and ends as well.
+            # Nobody knows who holds it: whoever does sees the agent end, and ends as well.
             process.end_members(run.record.run_id, grace)
     deadline = time.monotonic() + grace + _SUPERVISOR_SLACK
     return [_finish(paths, run, deadline, clean) for run in runs]
 
 
-def _signal(run: Found, number: int) -> bool:
+def _signal(paths: Paths, run: Found, number: int) -> bool:
     """Signal a supervisor, and never another process that has its pid by now."""
-    known = run.record.supervisor_identity
-    if known is None or process.identity(run.record.supervisor) != known:
+    pid, known = run.record.supervisor, run.record.supervisor_identity
+    current = process.identity(pid)
+    if known is None or current not in (None, known):
+        # The record does not tell: then it is whoever holds the lock, where the kernel does.
+        pid = lock.holder(lock_file(paths, run.record.run_id)) or 0
+    elif current is None:
         return False
-    return process.send(run.record.supervisor, number)
+    return pid > 0 and process.send(pid, number)
 
 
 def _finish(
@@ -79,15 +83,14 @@ def _finish(
 ) -> Stopped:
     run_id = run.record.run_id
     if not run.is_alive:
-        return _clean(paths, run_id, clean, "was over")
+        return _clean(paths, run_id, clean, "was over", deadline)
     if not _await_free(paths, run_id, deadline):
-        _signal(run, signal.SIGKILL)
+        _signal(paths, run, signal.SIGKILL)
         # The kernel lets the lock go as soon as the last of the process is gone.
-        _await_free(paths, run_id, time.monotonic() + _DEATH_LIMIT)
-        return _clean(paths, run_id, clean, "forced")
-    if _is_closed(paths, run_id):
+        deadline = time.monotonic() + _DEATH_LIMIT
+    elif _is_closed(paths, run_id):
         return Stopped(run_id, "ended")
-    return _clean(paths, run_id, clean, "forced")
+    return _clean(paths, run_id, clean, "forced", deadline)
 
 
 def _await_free(paths: Paths, run_id: str, deadline: float) -> bool:
@@ -111,17 +114,14 @@ def _clean(
     run_id: str,
     clean: Callable[[str], sweep.Report],
     how: Literal["was over", "forced"],
+    deadline: float,
 ) -> Stopped:
-    left = _uncleaned(run_id, clean)
-    # Whoever has its lock at this moment, a sweep for one, does what is asked for.
-    soon = time.monotonic() + _DEATH_LIMIT
-    if left and left.verdict == "spared" and _await_free(paths, run_id, soon):
-        left = None if _is_closed(paths, run_id) else _uncleaned(run_id, clean)
-    if left:
-        return Stopped(run_id, "failed", left.reason)
-    return Stopped(run_id, how)
-
-
-def _uncleaned(run_id: str, clean: Callable[[str], sweep.Report]) -> taking.Entry | None:
-    entries = clean(run_id).entries
-    return next((entry for entry in entries if entry.verdict in ("failed", "spared")), None)
+    while True:
+        is_free = _await_free(paths, run_id, deadline)
+        left = [entry for entry in clean(run_id).entries if entry.verdict in ("failed", "spared")]
+        if not left:
+            return Stopped(run_id, how)
+        # Whoever cleans it at this moment does what is asked for: then it is gone next time.
+        if left[0].reason not in (taking.ALIVE, taking.TAKEN) or not is_free:
+            return Stopped(run_id, "failed", left[0].reason)
+        time.sleep(_POLL)

@@ -1,6 +1,7 @@
 """A run is alive while its lock is held, and no two hold one."""
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -177,6 +178,14 @@ def test_a_lock_that_cannot_be_opened_is_not_called_free(
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(StateError, match=r"cannot look at the lock .*Permission denied"):
         is_held(tmp_path / "lock")
+
+
+def test_one_that_looks_is_not_taken_for_a_holder(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    with open(path, "rb") as another:
+        fcntl.flock(another, fcntl.LOCK_SH)
+        assert not is_held(path)
 
 
 def test_who_holds_it_is_told_where_the_kernel_tells(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -46,25 +47,31 @@ class Crowd:
     stopped: dict[str, list[str]] = field(default_factory=dict)
     swept: list[str] = field(default_factory=list)
 
-    def popen(self, *words: str, quiet: bool = False) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-m", "homeroom.testing.run", ADAPTER, *words],
-            env=self.env,
-            cwd=self.work,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL if quiet else subprocess.PIPE,
-            stderr=subprocess.DEVNULL if quiet else subprocess.PIPE,
-            text=True,
-        )
+    def popen(self, *words: str) -> "subprocess.Popen[str]":
+        # A file: an agent that outlives its supervisor would hold a pipe open.
+        with open(self.said, "a") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "homeroom.testing.run", ADAPTER, *words],
+                env=self.env,
+                cwd=self.work,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE if "--json" in words else said,
+                stderr=said,
+                text=True,
+            )
+
+    @property
+    def said(self) -> Path:
+        return self.work.parent / "said"
 
     def answer(self, process: "subprocess.Popen[str]") -> Any:
-        said, complaint = process.communicate(timeout=100)
-        assert process.returncode == 0, said + complaint
+        said, _ = process.communicate(timeout=100)
+        assert process.returncode == 0, said + self.said.read_text()[-2000:]
         return json.loads(said)
 
     def live(self, number: int) -> None:
         """Start a run, and have it stopped by two at once, or killed and swept."""
-        with self.popen("start", "fake", "--name", f"n{number}", quiet=True) as supervisor:
+        with self.popen("start", "fake", "--name", f"n{number}") as supervisor:
             run_id = str(wait_until(lambda: self.running(f"n{number}"), 100))
             if number % 2:
                 both = [self.popen("stop", run_id, "--json") for _ in range(2)]
@@ -75,7 +82,9 @@ class Crowd:
                 supervisor.wait()
                 self.killed.append(run_id)
                 self.age(run_id)
-            self.sweep()
+            assert supervisor.stdin
+            supervisor.stdin.close()
+        self.sweep()
 
     def running(self, name: str) -> str | None:
         for path in (self.state / "runs").glob("*.json"):
@@ -115,6 +124,8 @@ def test_runs_of_eight_at_once_are_each_wiped_once(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(crowd.live, range(RUNS)))
     crowd.sweep()
+    # A start sweeps as well, once a minute.
+    crowd.swept += re.findall(r"sweep: removed (run_\w+)", crowd.said.read_text())
     assert Counter(crowd.swept) == Counter(crowd.killed)
     assert len(crowd.killed) + len(crowd.stopped) == RUNS
     assert all(set(said) <= {"ended", "was over"} for said in crowd.stopped.values())

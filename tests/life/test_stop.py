@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from homeroom.errors import UsageError
 from homeroom.files import ensure_private_dir
 from homeroom.paths import Paths, locate
 from homeroom.process import identity
-from homeroom.run import find, record, sweep
+from homeroom.run import find, lock, record, sweep
 from homeroom.run.record import Record
 from tests.conftest import PrivateHome
 
@@ -91,12 +92,29 @@ def test_one_that_does_not_end_is_killed_and_swept(
     assert not own.exists()
 
 
-def test_another_process_with_its_number_is_left_alone(
+@pytest.mark.parametrize("known", [None, "another boot:1"])
+def test_another_process_with_its_number_is_left_alone(paths: Paths, known: str | None) -> None:
+    """Whoever holds the lock is meant, and asked."""
+    path = paths.runs / "some.lock"
+    with (
+        holder(path, "willing") as supervisor,
+        subprocess.Popen(["sleep", "100"]) as bystander,
+    ):
+        run = made(paths, bystander.pid, known)
+        path.rename(find.lock_file(paths, run.record.run_id))
+        [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
+        assert (result.how, result.note) == ("forced", None)
+        assert supervisor.wait(10) == -signal.SIGTERM
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+def test_one_that_nobody_can_find_is_said_to_be_alive(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is alive and cannot be ended: that is said."""
     monkeypatch.setattr(stop, "_SUPERVISOR_SLACK", 0.1)
     monkeypatch.setattr(stop, "_DEATH_LIMIT", 0.1)
+    monkeypatch.setattr(lock, "holder", lambda _: None)
     path = paths.runs / "some.lock"
     with holder(path, "willing") as process:
         run = made(paths, process.pid, "another boot:1")
@@ -104,6 +122,18 @@ def test_another_process_with_its_number_is_left_alone(
         [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
         assert (result.how, result.note) == ("failed", "it is alive")
         assert process.poll() is None
+
+
+def test_a_dead_run_that_another_one_cleans_at_this_moment_is_waited_for(paths: Paths) -> None:
+    """What holds the lock then is no supervisor, and the run is not alive."""
+    run = find.Found(made(paths, 1, None).record, is_alive=False)
+    path = paths.runs / "some.lock"
+    with holder(path, "willing") as process:
+        path.rename(find.lock_file(paths, run.record.run_id))
+        threading.Timer(0.5, process.kill).start()
+        [result] = stop.stop(paths, [run], grace=0.0, clean=cleaner(paths))
+    assert (result.how, result.note) == ("was over", None)
+    assert record.read(paths.runs / f"{run.record.run_id}.json").state == "crashed"
 
 
 def test_a_record_that_went_meanwhile_is_no_failure(paths: Paths) -> None:

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
     if arguments.all:
         runs, unread = find.all_runs(places)
-        chosen = [run for run in (*runs, *(one.found(places) for one in unread)) if run.is_alive]
+        chosen = [run for run in (*runs, *(one.found for one in unread)) if run.is_alive]
     else:
         words = dict.fromkeys(arguments.runs)
         chosen = [find.one(places, word, unread=True) for word in words]

@@ -8,7 +8,6 @@ from homeroom import home
 from homeroom.errors import HomeroomError, StateError, StorageError, UsageError
 from homeroom.files import explain, is_there
 from homeroom.paths import Paths
-from homeroom.process import identity
 from homeroom.run import lock, record
 from homeroom.run.record import Record
 
@@ -50,23 +49,13 @@ class Unread:
     why: str
     is_alive: bool
 
-    def found(self, paths: Paths) -> Found:
-        """Give the run to those who need no more than its id and its supervisor.
-
-        Args:
-            paths: homeroom's directories.
-        """
-        holder = lock.holder(lock_file(paths, self.run_id)) or 0
-        known = Record(
-            run_id=self.run_id,
-            provider="",
-            workspace="",
-            state="running",
-            created=0,
-            supervisor=holder,
-            supervisor_identity=identity(holder),
+    @property
+    def found(self) -> Found:
+        """The run, for those who need no more than its id."""
+        nothing = Record(
+            run_id=self.run_id, provider="", workspace="", state="running", created=0, supervisor=0
         )
-        return Found(known, self.is_alive)
+        return Found(nothing, self.is_alive)
 
 
 def lock_file(paths: Paths, run_id: str) -> Path:
@@ -196,7 +185,7 @@ def one(paths: Paths, word: str, *, alive: bool = False, unread: bool = False) -
     others = [run for run in strange if run.run_id.startswith(f"run_{plain}")]
     if not begun and len(others) == 1 and len(plain) >= _SHORTEST and not unread:
         raise StateError(others[0].why, f"homeroom stop {others[0].run_id[:12]}")
-    begun += [run.found(paths) for run in others]
+    begun += [run.found for run in others]
     if len(begun) == 1 and len(plain) >= _SHORTEST:
         return begun[0]
     kind = "live run" if alive else "run"

@@ -125,7 +125,8 @@ def is_held(path: Path) -> bool:
             return False
         raise explain(error, path, "look at the lock") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Shared: two that look at once must not take each other for the holder.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError as error:

@@ -10,7 +10,7 @@ from homeroom.errors import HomeroomError, StateError
 from homeroom.files import ensure_private_dir, explain, is_temporary, is_there
 from homeroom.paths import Paths
 from homeroom.run import lock
-from homeroom.run.taking import Archive, Close, Entry, Verdict, is_left, take
+from homeroom.run.taking import ALIVE, Archive, Close, Entry, Verdict, is_left, take
 
 YOUNGEST = 300.0
 THROTTLE = 60.0
@@ -153,7 +153,7 @@ def _spare(paths: Paths, instance: home.Instance, youngest: float) -> Entry | No
     if not is_left(paths, instance) and not is_there(lock_file):
         return _NOTHING
     if lock.is_held(lock_file):
-        return Entry(run_id, "spared", "it is alive")
+        return Entry(run_id, "spared", ALIVE)
     if min(lock.age(path) for path in (lock_file, record_file, instance.root)) < youngest:
         return Entry(run_id, "spared", f"it is younger than {youngest:.0f} seconds")
     if is_there(instance.root) and not home.is_marked(instance):

@@ -17,6 +17,7 @@ from homeroom.run import lock, record
 # As many trees go in one call of rm: to start it costs as much as two hundred files do.
 _BATCH = 32
 _GRACE = 2.0
+ALIVE = "it is alive"
 # Why one sweep passes over what another one is at.
 TAKEN = "another sweep has it"
 # The run had not begun, or its end was all but over.
