@@ -2,7 +2,11 @@
 
 import sys
 
-from homeroom.cli.main import main
-
 if __name__ == "__main__":
+    # "-m" puts the working directory first, where a run may have left a module.
+    if not sys.flags.safe_path:
+        del sys.path[0]
+
+    from homeroom.cli.main import main
+
     sys.exit(main())

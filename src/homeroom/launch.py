@@ -1,6 +1,7 @@
 """A run from its allocation to its wipe: plan, launch, finish."""
 
 import os
+import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -69,6 +70,8 @@ def start(
         SandboxError: The isolation could not be proven; the agent never started.
         HomeroomError: Another step failed. Everything before it has been undone.
     """
+    # A core would hold the credential, and lie in the workspace when all else is wiped.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     decided, run_lock = _allocate(request, environ, paths, config)
     run = _Run(decided, run_lock, paths, config, signals, tell)
     with Unwind(lambda error: tell(f"while cleaning up: {error}")) as unwind:
@@ -211,7 +214,8 @@ class _Run:
 
     def hold(self, unwind: Unwind, before_wipe: BeforeWipe | None) -> Outcome:
         """Start the agent, wait until it is over, and say what it left in the workspace."""
-        before = self._plan.room.workspace.open_to_change()
+        tree = self._plan.room.workspace
+        before, repositories = tree.open_to_change(), tree.repositories()
         if before_wipe is not None:
             unwind.add(lambda: self._status is None or before_wipe(self._plan))
         if self._record.grant_from is not None:
@@ -228,7 +232,8 @@ class _Run:
             raise _not_started(outcome)
         self._status = outcome.status
         self._save(self._record.moved("ending"))
-        for path, how in before.items():
+        made = dict.fromkeys(tree.repositories() - repositories)
+        for path, how in {**before, **made}.items():
             if condition(path) != how:
                 done = "made" if how is None else "changed"
                 self._tell(f"the run {done} {path}, which other tools of yours obey: look at it")

@@ -1,7 +1,6 @@
 """Everything that ``start`` would do, computed without doing any of it."""
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from homeroom import (
     git,
     home,
     memory,
+    planted,
     provider,
     proxy,
     rules,
@@ -165,7 +165,7 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
         facts.environ,
         hosts=(*needs.hosts, *(login.hosts if login else ())),
     )
-    _refuse_planted(programs, facts.environ, decided)
+    planted.refuse(programs.values(), facts.environ, decided)
     wish = Wish(
         facts.request, adapter, facts.environ, facts.ground.homes[0], facts.paths, facts.config
     )
@@ -233,26 +233,6 @@ def _housing(facts: _Facts, decided: Policy, host: Host) -> Housing:
     )
     housing.refuse_socket(found)
     return found
-
-
-def _refuse_planted(
-    programs: Mapping[str, Path], environ: Mapping[str, str], decided: Policy
-) -> None:
-    """Refuse what an earlier run can have put on PATH: it would be started outside the room.
-
-    An activated ``.venv`` in the workspace is on PATH, before the system's directories.
-    """
-    git_program = shutil.which("git", path=environ.get("PATH", os.defpath))
-    for path in (*programs.values(), *([Path(git_program)] if git_program else [])):
-        link = Path(os.path.realpath(path.parent), path.name)
-        for at in (link, Path(os.path.realpath(path))):
-            can_change = os.access(at, os.W_OK) or os.access(at.parent, os.W_OK)
-            if can_change and decided.is_writable(at):
-                raise ToolError(
-                    f"{path.name} would be started from {at}, which runs may write to: one may "
-                    "have put it there",
-                    "take that directory off PATH, or remove the file from it, then try again",
-                )
 
 
 def _options(facts: _Facts) -> Options:

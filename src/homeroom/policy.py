@@ -110,5 +110,5 @@ def around(paths: Iterable[Path], holes: Iterable[Path]) -> tuple[Path, ...]:
                 f"more than {_PARTS_LIMIT} that the sandbox could open one by one",
                 "name narrower directories",
             )
-        pending += [path / entry for entry in entries if not (path / entry).is_symlink()]
+        pending += [path / entry for entry in entries if not os.path.islink(path / entry)]
     return tuple(dict.fromkeys(result))

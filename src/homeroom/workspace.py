@@ -1,16 +1,14 @@
 """The directory an agent works in, and what belongs to it: its repository and its links."""
 
 import os
-import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from homeroom.errors import StorageError, WorkspaceError
-from homeroom.files import read_regular
+from homeroom import repository
+from homeroom.errors import WorkspaceError
 
-_LINK_LIMIT = 64 * 1024
 _SUBMODULES_LIMIT = 200
 _NESTED_DEPTH = 2
 _NESTED_LIMIT = 2000
@@ -82,7 +80,7 @@ class Workspace:
         found += _nested(self.root, self.obeyed)
         for directory in self.git_directories:
             # The .git of a worktree or a submodule is a file, which names the repository.
-            found += [directory] if directory.is_file() else []
+            found += [directory] if os.path.isfile(directory) else []
             found += [directory / name for name in _GIT_OBEYED]
             for name in _WORKTREE_OBEYED:
                 found += sorted(directory.glob(f"worktrees/*/{name}"))
@@ -93,16 +91,21 @@ class Workspace:
     def _shared(self) -> list[Path]:
         """Name what of the repository a linked worktree shares and a commit does not need."""
         link, *common = self.git_directories or (Path("/"),)
-        if not common or not link.is_file() or not os.path.lexists(common[0] / "HEAD"):
+        if not common or not os.path.isfile(link) or not os.path.lexists(common[0] / "HEAD"):
             return []
-        target = _read_link(link, "gitdir: ")
+        target = repository.read_link(link, "gitdir: ")
         own = Path(os.path.realpath(link.parent / target)) if target else None
         if own is None or own.parent != common[0] / "worktrees":
             return []
         # Not "packed-refs" nor what git puts beside it while it changes a reference.
         kept_open = {*_COMMITTED, "worktrees", own.name}
         beside = [*_children(common[0]), *_children(own.parent)]
-        return [path for path in beside if path.name not in kept_open or path.is_symlink()]
+        return [path for path in beside if path.name not in kept_open or os.path.islink(path)]
+
+    def repositories(self) -> frozenset[Path]:
+        """Name the repositories just below, whose configuration git obeys from above as well."""
+        beside = (directory / ".git" for directory in _below(self.root))
+        return frozenset(path for path in beside if os.path.lexists(path))
 
     def open_to_change(self) -> dict[Path, str | None]:
         """Tell how obeyed files are that a run could make or replace.
@@ -180,10 +183,12 @@ def find(
     if top is None:
         return Workspace(real, real, (), (real,), obeyed)
     _refuse_private(top, private)
-    git_directories = _git_directories(top)
+    git_directories = repository.directories_of(top)
     if any(_is_out_of_bounds(path, homes, private) for path in git_directories):
         git_directories = ()
-    roots = dict.fromkeys([real, top, *(_main_tree(path) for path in git_directories[1:])])
+    roots = dict.fromkeys(
+        [real, top, *(repository.main_tree(path) for path in git_directories[1:])]
+    )
     return Workspace(real, top, git_directories, tuple(root for root in roots if root), obeyed)
 
 
@@ -230,81 +235,23 @@ def _work_tree_top(directory: Path, homes: list[Path]) -> Path | None:
     return None
 
 
-def _git_directories(top: Path) -> tuple[Path, ...]:
-    """Resolve ``.git``; a link counts only if what it names points back at this tree.
-
-    A hostile work tree could otherwise name any directory of the user's and have it
-    made writable.
-    """
-    dot_git = top / ".git"
-    mode = os.lstat(dot_git).st_mode
-    if stat.S_ISDIR(mode):
-        return (dot_git,)
-    if not stat.S_ISREG(mode):
-        return ()
-    target = _read_link(dot_git, "gitdir: ")
-    if target is None:
-        return ()
-    git_dir = Path(os.path.realpath(top / target))
-    if _points_back(git_dir, dot_git):
-        # Not what "commondir" says: in a work tree below any directory named "worktrees" it
-        # could name what is above that, the home for one.
-        common_dir = git_dir.parent.parent
-        common = _read_link(git_dir / "commondir", "")
-        is_common = common and os.path.realpath(git_dir / common) == str(common_dir)
-        if git_dir.parent.name != "worktrees" or not is_common or not _is_repository(common_dir):
-            return ()
-        return (dot_git, common_dir)
-    return (dot_git, git_dir) if _is_submodule_of(git_dir, top) else ()
-
-
-def _is_repository(directory: Path) -> bool:
-    # As git itself decides (setup.c, is_git_directory).
-    return all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
-
-
-def _points_back(git_dir: Path, dot_git: Path) -> bool:
-    # gitrepository-layout(5): worktrees/<id>/gitdir holds the path of the worktree's .git.
-    back = _read_link(git_dir / "gitdir", "")
-    return back is not None and os.path.realpath(git_dir / back) == str(dot_git)
-
-
-def _is_submodule_of(git_dir: Path, top: Path) -> bool:
-    # git-submodule(1): the module's own configuration names its work tree.
-    try:
-        text = read_regular(git_dir / "config", _LINK_LIMIT).decode(errors="replace")
-    except (OSError, StorageError):
-        return False
-    match = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", text, re.MULTILINE)
-    if match is None:
-        return False
-    return os.path.realpath(git_dir / match[1].strip('"')) == str(top)
-
-
-def _main_tree(git_directory: Path) -> Path | None:
-    return git_directory.parent if git_directory.name == ".git" else None
-
-
-def _read_link(path: Path, prefix: str) -> str | None:
-    try:
-        text = os.fsdecode(read_regular(path, _LINK_LIMIT))
-    except (OSError, StorageError):
-        return None
-    text = text.removesuffix("\n")
-    return text.removeprefix(prefix) if text.startswith(prefix) and "\0" not in text else None
-
-
 def _nested(root: Path, obeyed: tuple[str, ...]) -> list[Path]:
     """Look for the same names in the directories just below, as srt does below its own."""
     found: list[Path] = []
+    for directory in _below(root):
+        found += [path for name in obeyed if os.path.lexists(path := directory / name)]
+        if os.path.isdir(directory / ".git"):
+            found += [directory / ".git" / name for name in _GIT_OBEYED]
+        elif os.path.isfile(directory / ".git"):
+            found += [directory / ".git"]
+    return found
+
+
+def _below(root: Path) -> Iterator[Path]:
     level = [root]
     for _ in range(_NESTED_DEPTH):
         level = [child for parent in level for child in _directories(parent)]
-        for directory in level[:_NESTED_LIMIT]:
-            found += [path for name in obeyed if os.path.lexists(path := directory / name)]
-            if (directory / ".git").is_dir():
-                found += [directory / ".git" / name for name in _GIT_OBEYED]
-    return found
+        yield from level[:_NESTED_LIMIT]
 
 
 def _directories(parent: Path, passed_over: frozenset[str] = _NOT_SEARCHED) -> list[Path]:

@@ -132,3 +132,23 @@ def test_a_system_tool_that_a_run_may_have_made_is_not_started(
     done = runner.start(journal, "-p", "hi", env=runner.home.env | {"PATH": path})
     assert_refused(done, TOOL, f"{tool} would be started from {planted}", asked=journal)
     assert not (runner.workspace / "was-run").exists()
+
+
+def test_homeroom_is_not_started_from_where_its_run_could_change_it(
+    runner: Runner, journal: Journal
+) -> None:
+    """Modules that are loaded when the agent has begun would be the agent's own."""
+    planted = runner.workspace / ".venv" / "lib"
+    planted.mkdir(parents=True)
+    done = runner.start(journal, "-p", "hi", env=runner.home.env | {"PYTHONPATH": str(planted)})
+    assert_refused(done, TOOL, f"homeroom itself is run from {planted}", asked=journal)
+
+
+def test_a_module_in_the_workspace_is_not_taken_for_one_of_homerooms(
+    runner: Runner, journal: Journal
+) -> None:
+    for name in ("psutil", "msgspec", "argparse", "keyring"):
+        (runner.workspace / f"{name}.py").write_text(f"open('{runner.workspace}/was-run', 'w')")
+    done = runner.start(journal, "-p", "hi")
+    assert done.returncode == 0, done.stderr
+    assert not (runner.workspace / "was-run").exists()

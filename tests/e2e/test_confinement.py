@@ -165,3 +165,8 @@ print("said")
 """
     command = f'python3 -c {shlex.quote(script)} "$TMPDIR/../c"'
     assert shell(runner, toolchain, command).strip() == "said"
+
+
+def test_an_agent_that_crashes_leaves_no_core(runner: Runner, toolchain: Toolchain) -> None:
+    """Its credential would be in it, in the workspace, when all else is wiped."""
+    assert shell(runner, toolchain, "ulimit -Hc; ulimit -Sc").split() == ["0", "0"]

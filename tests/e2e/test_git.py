@@ -186,3 +186,11 @@ def test_a_hostile_git_link_opens_nothing(
     assert {name for name, succeeded in found.items() if succeeded} == {"control"}
     assert snapshot(home / ".ssh") == before
     assert not (home / "escaped").exists()
+
+
+def test_a_repository_that_the_run_makes_is_named(runner: Runner, toolchain: Toolchain) -> None:
+    """What its configuration names is run by the user's own "git status", from above too."""
+    command = "git init -q tools/theirs"
+    with model_server(toolchain, calls_then_says("Bash", {"command": command}, ANSWER)) as server:
+        done = runner.start(server, "-p", "go", BYPASS)
+    assert f"the run made {runner.workspace}/tools/theirs/.git" in done.stderr

@@ -102,10 +102,12 @@ def _branch(workspace: Path) -> str | None:
     from homeroom.errors import StorageError
     from homeroom.files import read_regular
 
-    top = next((at for at in (workspace, *workspace.parents) if (at / ".git").exists()), workspace)
+    top = next(
+        (at for at in (workspace, *workspace.parents) if os.path.exists(at / ".git")), workspace
+    )
     directory = top / ".git"
     try:
-        if directory.is_file():
+        if os.path.isfile(directory):
             link = os.fsdecode(read_regular(directory, _HEAD_LIMIT)).strip()
             directory = top / link.removeprefix("gitdir: ")
         head = os.fsdecode(read_regular(directory / "HEAD", _HEAD_LIMIT)).strip()
@@ -126,7 +128,7 @@ def _last_activity(places: "Paths", run: "Found") -> float | None:
     times = [
         path.stat().st_mtime
         for path in provider.get(run.record.provider).transcripts(instance.home)
-        if path.is_file()
+        if os.path.isfile(path)
     ]
     return max(times, default=run.record.created)
 

@@ -28,4 +28,7 @@ def run(reference: str, arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # "-m" puts the working directory first, where a run may have left a module.
+    if not sys.flags.safe_path:
+        del sys.path[0]
     sys.exit(run(sys.argv[1], sys.argv[2:]))

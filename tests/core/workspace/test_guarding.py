@@ -131,6 +131,17 @@ def test_the_repositories_of_submodules_are_guarded(look: Look, tmp_path: Path) 
     for name in ("libs/part", "node_modules/part"):
         modules = main / ".git/modules" / name
         assert {modules / "config", modules / "hooks"} <= set(look(main).guarded())
+    # It says which repository git takes for the submodule's, whose programs it then runs.
+    assert main / "libs/part/.git" in look(main).guarded()
+
+
+def test_repositories_below_are_named(look: Look, tmp_path: Path) -> None:
+    main = repository(tmp_path / "main")
+    assert look(main).repositories() == frozenset()
+    repository(main / "nested")
+    repository(main / "a" / "deeper")
+    found = {main / "nested/.git", main / "a/deeper/.git"}
+    assert look(main).repositories() == found
 
 
 def test_too_many_submodules_are_refused(look: Look, tmp_path: Path) -> None:
@@ -201,3 +212,16 @@ def test_what_is_guarded_and_no_link_is_not_open_to_change(look: Look, tmp_path:
     (project / ".mcp.json").touch()
     found = look(project)
     assert not set(found.guarded()) & set(found.open_to_change())
+
+
+def test_what_cannot_be_looked_into_hinders_no_run(look: Look, tmp_path: Path) -> None:
+    """/proc is the same for root: descriptors of others there are shut to everybody."""
+    shut = tmp_path / "project" / "shut"
+    shut.mkdir(parents=True)
+    shut.chmod(0)
+    try:
+        assert look(tmp_path / "project").guarded() == ()
+        assert look(tmp_path / "project").repositories() == frozenset()
+    finally:
+        shut.chmod(0o700)
+    look(Path("/proc")).guarded()
