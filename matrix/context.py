@@ -32,7 +32,7 @@ _SUITE = (
     *("tests/__init__.py", "tests/conftest.py", "tests/core", "tests/provider"),
     *("tests/sandbox", "tests/support"),
 )
-_RUNNERS = ("hypothesis", "pytest", "pytest-timeout")
+_RUNNERS = ("hypothesis", "pytest", "pytest-timeout", "trustme")
 _OURS = tuple(ROOT / name for name in ("src/homeroom", *_SUITE))
 # The tools in every image.
 _SHARED = ("node", "ripgrep")
