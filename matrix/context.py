@@ -32,15 +32,17 @@ _SUITE = (
     *("tests/__init__.py", "tests/conftest.py", "tests/core", "tests/provider"),
     *("tests/sandbox", "tests/support"),
 )
-_RUNNERS = ("hypothesis", "pytest", "pytest-timeout")
+_RUNNERS = ("hypothesis", "pytest", "pytest-timeout", "trustme")
 _OURS = tuple(ROOT / name for name in ("src/homeroom", *_SUITE))
 # The tools in every image.
 _SHARED = ("node", "ripgrep")
 _PLACE = Path("/opt/homeroom")
-_STAND_IN = b"#!/bin/sh\necho this image has no such program >&2\nexit 127\n"
-_SRT = Path("srt/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js")
 # The Python of Debian 12, in whose image the wheels are unpacked.
 _PYTHON = "3.11"
+# Whoever starts Python finds homeroom, whatever is left of the environment.
+_PATHS = Path(f"/usr/local/lib/python{_PYTHON}/dist-packages/homeroom.pth")
+_STAND_IN = b"#!/bin/sh\necho this image has no such program >&2\nexit 127\n"
+_SRT = Path("srt/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js")
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Context:
                 for root in ("shared", "suite", "agents", "own"):
                     _add_directories(archive, f"{root}{_PLACE}")
                 _add_tree(archive, shared, f"shared{_PLACE}")
+                _add_file(archive, f"shared{_PATHS}", f"{_PLACE}/site\n".encode())
                 if recipe.target == "cell":
                     self._add_suite(archive, f"suite{_PLACE}")
                 else:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from homeroom.toolchain.store import Tool
+from homeroom.toolchain.pins import load
+from homeroom.toolchain.store import NODE, Tool
 
 # Kind, name, version: as a package URL says them.
 Package = tuple[str, str, str]
@@ -19,17 +20,12 @@ def collect(root: Path, tools: Mapping[str, Tool]) -> list[Package]:
 
     Args:
         root: homeroom's directory in the image.
-        tools: Programs that may be known to no package manager, by name.
+        tools: Its tools, by name.
 
     Returns:
         Kind, name and version of each, sorted.
     """
-    own = [
-        ("generic", tool.name, tool.version)
-        for tool in tools.values()
-        if tool.name != "srt" and ABSENT not in tool.path.parts
-    ]
-    return sorted({*_debian(), *_python(root), *_node(root), *own})
+    return sorted({*_debian(), *_python(root), *_node(root), *_tools(tools)})
 
 
 def _debian() -> list[Package]:
@@ -52,6 +48,15 @@ def _node(directory: Path) -> list[Package]:
             if "name" in document and "version" in document:
                 found.append(("npm", document["name"], document["version"]))
     return found
+
+
+def _tools(tools: Mapping[str, Tool]) -> list[Package]:
+    """List the tools by the packages they come from, of which there may be no more than a file."""
+    pins = load()
+    packages = {name: ("npm", pin.package) for name, pin in pins.tools.items()}
+    packages[NODE] = ("pypi", pins.node.distribution)
+    there = [tool for tool in tools.values() if ABSENT not in tool.path.parts]
+    return [(*packages[tool.name], tool.version) for tool in there]
 
 
 def _output(*command: str) -> str:

@@ -48,5 +48,10 @@ def _component(kind: str, name: str, version: str) -> dict[str, str]:
     group, _, short = name.rpartition("/")
     where = f"{kind}/{quote(group, safe='/')}/" if group else f"{kind}/"
     link = f"pkg:{where}{quote(short, safe='')}@{quote(version, safe='')}"
-    named = {"type": "library" if kind != "generic" else "application", "bom-ref": link}
-    return {**named, "name": name, "version": version, "purl": link}
+    return {
+        "type": "library",
+        "bom-ref": link,
+        "name": name,
+        "version": version,
+        "purl": link,
+    }
