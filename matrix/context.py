@@ -160,7 +160,7 @@ class Context:
             tool = base.tools[name]
             tools.append(replace(tool, path=_PLACE / tool.path.relative_to(base.root)))
         there = {agent.name for agent in recipe.agents}
-        for name in base.tools.keys() - {"srt", *_SHARED, *there}:
+        for name in sorted(base.tools.keys() - {"srt", *_SHARED, *there}):
             # A start wants every tool of the toolchain to be there.
             tools.append(replace(base.tools[name], path=_PLACE / ABSENT / name))
             _add_file(archive, f"{place}/{ABSENT}/{name}", _STAND_IN, 0o755)
