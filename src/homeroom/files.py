@@ -154,7 +154,7 @@ def is_there(path: Path) -> bool:
     """
     try:
         os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise explain(error, path, "look at") from error
