@@ -9,7 +9,6 @@ from homeroom.errors import HomeroomError
 from homeroom.paths import Paths
 from homeroom.run import sweep
 from homeroom.run.record import Record
-from homeroom.session import container
 
 Tell = Callable[[str], None]
 
@@ -56,6 +55,8 @@ def sweep_dead(
     report = sweep.sweep(
         paths, dry_run=dry_run, youngest=youngest, archive=keep, only=only, close=close
     )
+    from homeroom.session import container
+
     # Afterwards: their processes have ended with the run's, whatever the engine says.
     report.entries.extend(container.sweep(paths, only=only, dry_run=dry_run))
     return report

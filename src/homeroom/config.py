@@ -1,8 +1,6 @@
 """The user's ``config.toml``: read strictly, so that a typing error never widens a room."""
 
-import difflib
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,6 +108,8 @@ def load(path: Path) -> Config:
         return Config()
     except (StorageError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}", "make it a readable UTF-8 file") from error
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -132,6 +132,8 @@ def _refuse_unknown(
     for key, value in document.items():
         where = f"{at}{key}"
         if key not in fields:
+            import difflib
+
             near = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)
             hint = f"did you mean {at}{near[0]}?" if near else f"known here: {', '.join(fields)}"
             raise ConfigError(f"{path}: unknown key {where!r}", hint)

@@ -5,10 +5,10 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
+from homeroom.data import DIRECTORY
 from homeroom.errors import ToolError
 from homeroom.toolchain.store import Toolchain
 
@@ -34,10 +34,9 @@ def model_server(toolchain: Toolchain, fixtures: Path | None = None) -> Iterator
         ToolError: It did not start.
     """
     with contextlib.ExitStack() as stack:
-        data = resources.files("homeroom.data")
-        guard = stack.enter_context(resources.as_file(data / "end-with-parent.mjs"))
+        guard = DIRECTORY / "end-with-parent.mjs"
         if fixtures is None:
-            fixtures = stack.enter_context(resources.as_file(data / "demo-answers.json"))
+            fixtures = DIRECTORY / "demo-answers.json"
         tools = toolchain.tools
         server = subprocess.Popen(
             [

@@ -27,7 +27,6 @@ from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
 from homeroom.session import question
 from homeroom.session.child import Child, spawn
-from homeroom.session.container import Container
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
@@ -243,6 +242,8 @@ class _Run:
         """Choose where the processes live; a container is gone before anything is kept."""
         if self._plan.housing is None:
             return spawn
+        from homeroom.session.container import Container
+
         room = Container(self._plan.housing, self._instance, self._paths, self._signals, self._tell)
         unwind.add(room.remove)
         return room.spawn

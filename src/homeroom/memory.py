@@ -1,6 +1,5 @@
 """Places in memory for rooms, so that a power cut leaves nothing of them on a disk."""
 
-import ctypes
 import hashlib
 import os
 import sys
@@ -74,6 +73,8 @@ def file_system(path: Path) -> int:
     Raises:
         StateError: It cannot be asked.
     """
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     # Larger than the structure is anywhere; the kind is its first word.
     answer = ctypes.create_string_buffer(512)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from homeroom import (
     certificates,
@@ -31,12 +32,13 @@ from homeroom.request import Request
 from homeroom.rules import Ground
 from homeroom.sandbox import Command, Host, Inside, Mode
 from homeroom.sandbox.srt import SHARED, Srt, find_programs, image_programs, sandbox_path
-from homeroom.session import engine, housing
-from homeroom.session.housing import Housing
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
 from homeroom.toolchain.system import locate_system_tools
 from homeroom.workspace import Workspace
+
+if TYPE_CHECKING:
+    from homeroom.session.housing import Housing
 
 __all__ = ["Plan", "Request", "make", "require_tools"]
 
@@ -77,7 +79,7 @@ class Plan:
     command: Command
     mode: Mode
     missing: tuple[str, ...] = field(default=())
-    housing: Housing | None = None
+    housing: "Housing | None" = None
 
     @property
     def credential(self) -> Credential | None:
@@ -216,14 +218,16 @@ def _decide(facts: _Facts, programs: Mapping[str, Path], missing: tuple[str, ...
     )
 
 
-def _housing(facts: _Facts, decided: Policy, host: Host) -> Housing:
+def _housing(facts: _Facts, decided: Policy, host: Host) -> "Housing":
     """Decide the container: what the policy opens, and what an administrator has ordered."""
+    from homeroom.session import engine, housing
+
     machine = facts.adapter.surfaces().machine
     readable = (*decided.allow_read, *(Path(path) for path in machine if os.path.exists(path)))
     upstream = host.upstream
     above = [at.place for at in (upstream.http, upstream.https) if at] if upstream else []
     chosen = facts.config.container
-    found = Housing(
+    found = housing.Housing(
         engine.address(facts.environ),
         chosen.image,
         *housing.mounts(facts.instance, decided.allow_write, readable),
@@ -315,6 +319,8 @@ def require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> No
     if decided.housing is None:
         locate_system_tools(environ)
     else:
+        from homeroom.session import engine
+
         with engine.connected(decided.housing.address) as client:
             engine.require(client, decided.housing.image)
     if decided.missing:

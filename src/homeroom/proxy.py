@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from homeroom.credential.secret import MASK, Secret
 from homeroom.errors import ConfigError
@@ -110,4 +109,6 @@ def _address(environ: Mapping[str, str], variable: str) -> Address | None:
 def _encoded(login: str) -> str:
     """Percent-encode user and password, whether that was done already or not."""
     parts = login.split(":", 1)
+    from urllib.parse import quote_from_bytes, unquote_to_bytes
+
     return ":".join(quote_from_bytes(unquote_to_bytes(os.fsencode(part)), "") for part in parts)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
-from importlib import resources
 from string import Template
 from typing import Any
+
+from homeroom.data import DIRECTORY
 
 _Probe = Mapping[str, Any]
 
@@ -74,7 +75,7 @@ def headline(probes: Sequence[_Probe]) -> str:
 
 
 def _data(name: str) -> str:
-    return resources.files("homeroom.data").joinpath(name).read_text(encoding="utf-8")
+    return (DIRECTORY / name).read_text(encoding="utf-8")
 
 
 def _number(count: int, word: str) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from importlib import resources
 
 _FILES = {"bash": "homeroom.bash", "zsh": "_homeroom", "fish": "homeroom.fish"}
 _EPILOG = """\
@@ -36,6 +35,8 @@ def run(arguments: argparse.Namespace, _environ: Mapping[str, str]) -> int:
     Returns:
         0.
     """
-    file = resources.files("homeroom.data") / "shell" / _FILES[arguments.shell]
+    from homeroom.data import DIRECTORY
+
+    file = DIRECTORY / "shell" / _FILES[arguments.shell]
     sys.stdout.write(file.read_text(encoding="utf-8"))
     return 0

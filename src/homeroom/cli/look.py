@@ -3,8 +3,6 @@
 import argparse
 import json
 import sys
-import tempfile
-import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +75,8 @@ def _in_fresh_room(
     agent = provider.get(settings.run.provider or provider.DEFAULT)
     chosen = tuple(dict.fromkeys(settings.seed.include))
     user_home = rules.user_homes(environ)[0]
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="homeroom-commands-") as scratch:
         room = Path(scratch)
         for seed in agent.preferences(environ, user_home, chosen, hooks=settings.seed.hooks):
@@ -109,5 +109,7 @@ def _open(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         )
     print(link.url)
     if not arguments.print:
+        import webbrowser
+
         webbrowser.open(link.url)
     return 0

@@ -1,7 +1,6 @@
 """The command line's entry and its one error edge."""
 
 import argparse
-import difflib
 import errno
 import io
 import json
@@ -27,7 +26,6 @@ from homeroom.cli import (
     stop,
     sweep,
     transcript,
-    welcome,
 )
 from homeroom.errors import HomeroomError, StorageError
 
@@ -106,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
     if theirs is None and own in ([], ["--json"]):
+        from homeroom.cli import welcome
+
         return argparse.Namespace(handler=welcome.run, json=bool(own))
     try:
         arguments = _parser().parse_args(own)
@@ -161,6 +161,8 @@ class _Parser(argparse.ArgumentParser):
         if wrong is None:
             return None
         known = [word.strip("' ") for word in wrong[2].split(",")]
+        import difflib
+
         near = difflib.get_close_matches(wrong[1], known, n=1)
         return f"did you mean {near[0]}?" if near else None
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 from homeroom import process
@@ -196,7 +195,7 @@ def _inside(bench: Bench, scratch: Path, workspace: Path) -> dict[str, str]:
     ):
         (other.home / "secret").write_text("another room's\n")
         script = instance.runtime / "behaviour.mjs"
-        script.write_bytes(resources.files(__package__).joinpath("behaviour.mjs").read_bytes())
+        script.write_bytes(Path(__file__).with_name("behaviour.mjs").read_bytes())
         plan = {
             "read": {
                 "read.workspace": str(workspace / "file"),

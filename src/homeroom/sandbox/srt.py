@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -155,7 +154,7 @@ class Srt:
             "workspace": [inside.workspace],
             "argv": inside.argv,
         }
-        prelude = resources.files(__package__).joinpath("prelude.sh").read_bytes()
+        prelude = Path(__file__).with_name("prelude.sh").read_bytes()
         try:
             create_private(instance.settings, content)
             if self._host.certificates is not None:

@@ -5,10 +5,10 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from homeroom.data import DIRECTORY
 from homeroom.errors import ToolError
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _remove(client: "docker.DockerClient", identity: str, *, is_late: bool) -> N
 
 def data(name: str) -> Path:
     """Tell where a file about containers is that comes with homeroom."""
-    return Path(str(resources.files("homeroom.data").joinpath("container", name)))
+    return DIRECTORY / "container" / name
 
 
 def _security(machine: Mapping[str, object]) -> list[str]:

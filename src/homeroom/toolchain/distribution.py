@@ -1,6 +1,5 @@
 """The command that installs a package on this very distribution."""
 
-import platform
 from collections.abc import Mapping, Sequence
 
 # By the ID of os-release(5). Distributions that are not listed say in ID_LIKE, nearest
@@ -38,6 +37,8 @@ def read_release() -> Mapping[str, str]:
     Returns:
         Its fields; none when the system has no such file or it cannot be read.
     """
+    import platform
+
     try:
         return platform.freedesktop_os_release()
     except (OSError, UnicodeDecodeError):
