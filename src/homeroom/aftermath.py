@@ -1,14 +1,19 @@
 """What is done about runs that died: their leftovers removed, their work kept."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from homeroom import adoption, archive, home, provider, worktree
-from homeroom.errors import HomeroomError
+from homeroom.errors import HomeroomError, StorageError
+from homeroom.files import read_regular
 from homeroom.paths import Paths
+from homeroom.provider import Provider
 from homeroom.run import sweep
 from homeroom.run.record import Record
+
+_LIMIT = 16 * 1024 * 1024
 
 Tell = Callable[[str], None]
 
@@ -36,14 +41,10 @@ def sweep_dead(
 
     def keep(instance: home.Instance, of: Record) -> None:
         adapter = provider.get(of.provider)
-        if places is None or places.config.run.archive != "never":
-            left = adapter.collect(instance.home)
-            archive.keep(
-                adapter.transcripts(instance.home),
-                instance.home,
-                paths.transcripts / of.run_id,
-                left.values() if left else (),
-            )
+        secrets = _secrets(adapter, instance)
+        if secrets is not None and (places is None or places.config.run.archive != "never"):
+            found = adapter.transcripts(instance.home)
+            archive.keep(found, instance.home, paths.transcripts / of.run_id, secrets)
         if places is not None and tell is not None:
             adoption.salvage(adapter, instance.home, of, places, tell)
 
@@ -60,6 +61,19 @@ def sweep_dead(
     # Afterwards: their processes have ended with the run's, whatever the engine says.
     report.entries.extend(container.sweep(paths, only=only, dry_run=dry_run))
     return report
+
+
+def _secrets(adapter: Provider, instance: home.Instance) -> list[str] | None:
+    """Collect what must be in no transcript; None when nobody can tell, so that none is kept."""
+    left = adapter.collect(instance.home)
+    found = list(left.values()) if left else []
+    try:
+        return found + [str(value) for value in json.loads(read_regular(instance.secrets, _LIMIT))]
+    except FileNotFoundError:
+        # It was not furnished yet, so no agent has written anything.
+        return found
+    except (StorageError, ValueError, TypeError):
+        return None
 
 
 def _finish_worktree(of: Record, environ: Mapping[str, str]) -> str | None:

@@ -59,6 +59,14 @@ class Instance:
         return self.root / "settings.json"
 
     @property
+    def secrets(self) -> Path:
+        """The run's own secret values, so that a sweep can replace them in what is kept.
+
+        The run cannot read it.
+        """
+        return self.root / "secrets.json"
+
+    @property
     def trash(self) -> Path:
         """Where its tree goes on its way out: on the same file system."""
         return self.root.parent.parent / "trash"

@@ -1,5 +1,6 @@
 """A run from its allocation to its wipe: plan, launch, finish."""
 
+import json
 import os
 import resource
 import time
@@ -11,14 +12,13 @@ import msgspec
 
 from homeroom import adoption, archive, home, memory, notice, plan, trash, worktree
 from homeroom.config import Config
-from homeroom.credential.secret import Secret
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
-from homeroom.files import ensure_private_dir, explain, is_there
+from homeroom.files import create_private, ensure_private_dir, explain, is_there
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.policy import existing
 from homeroom.process import identity
-from homeroom.provider.common import apply
+from homeroom.provider.common import apply, changed
 from homeroom.request import Request
 from homeroom.run import find, lock, place, record
 from homeroom.run.lock import RunLock
@@ -184,7 +184,10 @@ class _Run:
     def _finish_worktree(
         self, tree: worktree.Worktree, environ: Mapping[str, str], *, discard: bool
     ) -> None:
-        kept = worktree.finish(tree, environ, discard=discard)
+        try:
+            kept = worktree.finish(tree, environ, discard=discard)
+        except HomeroomError as error:
+            kept = f"{tree.path} was kept: {error}"
         if kept is not None:
             self._tell(kept)
 
@@ -206,6 +209,7 @@ class _Run:
         if self._record.grant is not None:
             self._injected = decided.provider.signature(instance.home)
         self._signals.check()
+        create_private(instance.secrets, json.dumps(decided.secrets()).encode())
         inside = decided.inside.carrying(carried)
         Srt(decided.host).prepare(instance, decided.policy, inside)
         self._save(self._record.moved("prepared"))
@@ -250,7 +254,8 @@ class _Run:
 
     def _last_activity(self) -> float:
         files = self._plan.provider.transcripts(self._instance.home)
-        times = [os.lstat(path).st_mtime for path in files]
+        # The agent may remove one at this moment, or shut its directory.
+        times = [changed(path) for path in files]
         return max([self._record.created, *times])
 
     def unlock(self) -> None:
@@ -298,16 +303,11 @@ class _Run:
         )
 
     def _archive(self) -> None:
-        credential = self._plan.credential
-        passed = self._plan.inside.environment.values()
         self._kept = archive.keep(
             self._plan.provider.transcripts(self._instance.home),
             self._instance.home,
             self._paths.transcripts / self._instance.run_id,
-            [
-                *(credential.values() if credential else ()),
-                *(value.reveal() for value in passed if isinstance(value, Secret)),
-            ],
+            self._plan.secrets(),
         )
 
     def ask_about_transcripts(self) -> None:

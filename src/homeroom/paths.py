@@ -84,12 +84,12 @@ def locate(environ: Mapping[str, str]) -> Paths:
     if moved:
         root = Path(os.path.realpath(moved))
         own = root / "tmp"
-        short_enough = len(os.fsencode(own)) <= LONGEST_TEMP_ROOT
+        fits = len(os.fsencode(own)) <= LONGEST_TEMP_ROOT and _is_plain(own)
         return Paths(
             config=root / "config",
             data=root / "data",
             state=root / "state",
-            temp=own if short_enough else _shared_temp(),
+            temp=own if fits else _shared_temp(),
             memory=_in_memory(environ, root / "state"),
         )
     import platformdirs
@@ -102,6 +102,11 @@ def locate(environ: Mapping[str, str]) -> Paths:
         temp=_shared_temp(),
         memory=_in_memory(environ, state),
     )
+
+
+def _is_plain(path: Path) -> bool:
+    """Tell whether srt can put sockets there: it names them to a shell and to socat, unquoted."""
+    return all(letter.isalnum() or letter in "/._-+@" for letter in str(path))
 
 
 def _in_memory(environ: Mapping[str, str], state: Path) -> Path | None:

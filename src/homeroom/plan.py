@@ -81,6 +81,12 @@ class Plan:
     missing: tuple[str, ...] = field(default=())
     housing: "Housing | None" = None
 
+    def secrets(self) -> list[str]:
+        """List the values that must be in nothing that is kept of the run."""
+        passed = self.inside.environment.values()
+        values = (value.reveal() for value in passed if isinstance(value, Secret))
+        return [*(self.credential.values() if self.credential else ()), *values]
+
     @property
     def credential(self) -> Credential | None:
         """What is injected, or None for a room that starts logged out."""

@@ -3,13 +3,15 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from homeroom.errors import ToolError, WorkspaceError
 
 _TIME_LIMIT = 300.0
+# To look at a work tree takes no long time, or never ends.
+_LOOK_LIMIT = 30.0
 _NEW_BRANCH = "homeroom"
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
@@ -68,6 +70,16 @@ class Git:
 
     def _run(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         # These would run outside of any sandbox, on behalf of a run.
+        try:
+            return self._called(directory, *words)
+        except subprocess.TimeoutExpired as error:
+            # A FIFO that an agent made where git looks for a file, for one.
+            raise WorkspaceError(
+                f"git {words[0]} in {directory} did not end within {_limit(words):.0f} seconds",
+                f"see what hinders it: git -C {directory} {words[0]}",
+            ) from error
+
+    def _called(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [self._program, "-C", str(directory), *_QUIET, *words],
             check=False,
@@ -76,8 +88,12 @@ class Git:
             errors="surrogateescape",
             stdin=subprocess.DEVNULL,
             env=self._environ,
-            timeout=_TIME_LIMIT,
+            timeout=_limit(words),
         )
+
+
+def _limit(words: Sequence[str]) -> float:
+    return _TIME_LIMIT if words[0] == "worktree" else _LOOK_LIMIT
 
 
 def add(directory: Path, branch: str | None, run_id: str, environ: Mapping[str, str]) -> Worktree:

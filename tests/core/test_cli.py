@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from homeroom import __version__
-from homeroom.cli import main, runs
+from homeroom.cli import main
 from tests.conftest import PrivateHome
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.tree import snapshot
@@ -340,9 +340,3 @@ def test_closed_streams_change_no_status(
     )
     assert done.returncode == status
     assert "Traceback" not in done.stderr
-
-
-def test_what_an_agent_called_its_branch_does_not_reach_the_terminal(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/a\x1b]0;b\x07\nrun_ffff  running\n")
-    assert runs._branch(tmp_path) == "a?]0;b??run_ffff  running"

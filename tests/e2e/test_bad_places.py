@@ -170,3 +170,13 @@ def test_an_unusable_directory_of_homerooms_own_is_refused(
         shutil.rmtree(path)
     else:
         path.unlink()
+
+
+@pytest.mark.parametrize("name", ["h x", "h'x", 'h"x', "h$x", "h\nx", "h*x", "h\\x", "hü"])
+def test_homerooms_own_directory_may_be_called_anything(
+    runner: Runner, journal: Journal, name: str
+) -> None:
+    """srt names its sockets to a shell without quotes: they are put elsewhere then."""
+    own = str(runner.home.root / name)
+    done = runner.start(journal, "-p", "hi", env=runner.home.env | {"HOMEROOM_HOME": own})
+    assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr

@@ -274,3 +274,14 @@ def test_no_program_that_the_run_names_is_run_when_it_is_over(
     found = find(tree.path, [tmp_path / "home"], [])
     assert own / "config.worktree" in found.guarded()
     assert finished(tree) is None
+
+
+def test_a_file_that_git_waits_for_keeps_the_worktree_and_ends_the_waiting(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worktree, "_LOOK_LIMIT", 0.5)
+    tree = added(workspace)
+    os.mkfifo(tree.path / ".gitignore")
+    with pytest.raises(WorkspaceError, match="did not end within"):
+        finished(tree)
+    assert tree.path.is_dir()

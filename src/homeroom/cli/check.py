@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
             print(f"{probe.name:<28} {probe.title}")
         return 0
     around = Surroundings(environ, paths.locate(environ), online=arguments.online)
-    progress = _Progress(len(chosen), shown=sys.stderr.isatty())
+    progress = _Progress(len(chosen), shown=sys.stderr is not None and sys.stderr.isatty())
     try:
         with interruptible():
             results = runner.run(chosen, around, progress)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from homeroom.cli.printable import printable
+
 if TYPE_CHECKING:
     from homeroom.paths import Paths
     from homeroom.provider import SlashCommand
@@ -55,7 +57,7 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         print(json.dumps({"schema": 1, "commands": found}, indent=2))
         return 0
     for one in found:
-        print(f"/{one['name']:<24} {one['kind']:<8} {one['origin']}")
+        print(printable(f"/{one['name']:<24} {one['kind']:<8} {one['origin']}"))
     if not found:
         print("none but the agent's own")
     return 0

@@ -27,6 +27,7 @@ from homeroom.cli import (
     sweep,
     transcript,
 )
+from homeroom.cli.printable import printable
 from homeroom.errors import HomeroomError, StorageError
 
 _COMMANDS = (
@@ -202,6 +203,8 @@ def _say(line: str) -> None:
     # A name may hold bytes that no encoding has; the message must come through anyway.
     if sys.stderr is None:
         return
-    text = f"homeroom: {line}\n".encode(sys.stderr.encoding or "utf-8", "backslashreplace")
+    text = f"homeroom: {printable(line)}\n".encode(
+        sys.stderr.encoding or "utf-8", "backslashreplace"
+    )
     sys.stderr.buffer.write(text)
     sys.stderr.flush()

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from homeroom.cli.printable import printable
+
 if TYPE_CHECKING:
     from homeroom.paths import Paths
     from homeroom.run.find import Found
@@ -111,7 +113,7 @@ def _branch(workspace: Path) -> str | None:
             link = os.fsdecode(read_regular(directory, _HEAD_LIMIT)).strip()
             directory = top / link.removeprefix("gitdir: ")
         head = os.fsdecode(read_regular(directory / "HEAD", _HEAD_LIMIT)).strip()
-    except (OSError, StorageError):
+    except (OSError, ValueError, StorageError):
         return None
     name = head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:8]
     # An agent can write there: nothing of it is for the terminal to obey.
@@ -123,14 +125,11 @@ def _last_activity(places: "Paths", run: "Found") -> float | None:
     if not run.is_alive:
         return run.record.ended
     from homeroom import home, provider
+    from homeroom.provider.common import changed
 
     instance = home.instance_of(places, run.record.run_id)
-    times = [
-        path.stat().st_mtime
-        for path in provider.get(run.record.provider).transcripts(instance.home)
-        if os.path.isfile(path)
-    ]
-    return max(times, default=run.record.created)
+    files = provider.get(run.record.provider).transcripts(instance.home)
+    return max([run.record.created, *map(changed, files)])
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
@@ -149,7 +148,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
             f" {_ago(now, row['created']):>5} {idle:>5} {held:<10}"
             f" {row['workspace']}{branch}"
         )
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _ago(now: float, then: float | None) -> str:

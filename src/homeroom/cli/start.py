@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom.cli import options
+from homeroom.cli.printable import printable
 
 if TYPE_CHECKING:
     from homeroom import paths
@@ -166,4 +167,4 @@ def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]
 
 
 def _tell(line: str) -> None:
-    print(f"homeroom: {line}", file=sys.stderr, flush=True)
+    print(f"homeroom: {printable(line)}", file=sys.stderr, flush=True)

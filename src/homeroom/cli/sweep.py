@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from homeroom.cli.printable import printable
+
 _EPILOG = """\
 examples:
   homeroom sweep --dry-run    say what would be removed, and why the rest is spared
@@ -60,4 +62,4 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 
 def _tell(line: str) -> None:
-    print(f"homeroom: {line}", file=sys.stderr, flush=True)
+    print(f"homeroom: {printable(line)}", file=sys.stderr, flush=True)

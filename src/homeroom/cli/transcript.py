@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from homeroom.cli.printable import printable
+
 if TYPE_CHECKING:
     from homeroom.provider import Message
 
@@ -84,5 +86,5 @@ def _text(spoken: "Iterator[Message]") -> Iterator[str]:
     for message in spoken:
         when = (message.at or "")[11:16]
         yield f"── {message.role} {when}".rstrip()
-        yield message.text.rstrip()
+        yield printable(message.text.rstrip())
         yield ""

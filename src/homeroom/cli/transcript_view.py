@@ -4,6 +4,8 @@ import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from homeroom.cli.printable import printable
+
 if TYPE_CHECKING:
     from homeroom.provider import Message
 
@@ -33,7 +35,7 @@ def document(kind: Literal["md", "html"], run_id: str, spoken: "Iterator[Message
 def _markdown(run_id: str, spoken: "Iterator[Message]") -> str:
     parts = [f"# {run_id}"]
     for message in spoken:
-        text = message.text.rstrip()
+        text = printable(message.text.rstrip())
         if message.role.startswith("tool"):
             # A fence longer than any in the text.
             fence = _FENCE

@@ -255,11 +255,12 @@ def find_files(base: Path, name: str, suffix: str, depth: int) -> list[Path]:
 
 def newest(paths: list[Path]) -> Path | None:
     """Give the file that was changed last."""
-
-    def changed(path: Path) -> float:
-        try:
-            return os.lstat(path).st_mtime
-        except FileNotFoundError:
-            return 0.0
-
     return max(paths, key=changed, default=None)
+
+
+def changed(path: Path) -> float:
+    """Tell when a file was changed, in seconds since the epoch; 0 when nobody can tell."""
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
