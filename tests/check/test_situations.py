@@ -93,7 +93,7 @@ def past(machine: Machine) -> Machine:
         "import sys, time; time.time = lambda: 946684800.0; "
         "from homeroom.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    return replace(machine, wrap=lambda command: [sys.executable, "-c", patch, *command[3:]])
+    return replace(machine, wrap=lambda command: [sys.executable, "-P", "-c", patch, *command[3:]])
 
 
 def test_the_clock_is_in_the_past(past: Machine) -> None:

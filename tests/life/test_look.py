@@ -9,6 +9,8 @@ import pytest
 
 from homeroom.home import instance_of
 from homeroom.paths import locate
+from homeroom.provider import common
+from homeroom.toolchain.store import Toolchain
 from tests.life.conftest import Life, wait_until
 
 SITE = "https://claude.ai/code"
@@ -28,7 +30,9 @@ def files(life: Life) -> None:
 
 def offered(life: Life, *words: str | Path) -> set[tuple[str, str, str]]:
     rows: list[dict[str, Any]] = life.json("commands", *words)["commands"]
-    return {(row["name"], row["kind"], row["origin"]) for row in rows}
+    return {
+        (row["name"], row["kind"], row["origin"]) for row in rows if row["origin"] != "built-in"
+    }
 
 
 PROJECT = {("project:deploy", "command", "project"), ("review", "skill", "project")}
@@ -60,7 +64,7 @@ def test_where_nothing_is_it_says_so_and_where_nothing_can_be_as_well(
 ) -> None:
     (tmp_path / "empty").mkdir()
     said = life.do("commands", "--workspace", tmp_path / "empty")
-    assert said == "none but the agent's own\n"
+    assert {line.split()[2] for line in said.splitlines()} == {"built-in"}
     for words, status in (
         ([], 2),
         (["--workspace", tmp_path / "missing"], 66),
@@ -103,3 +107,27 @@ def test_the_address_is_from_the_runs_own_registry_else_the_lists_and_said_so(
 
 def _read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
+
+
+def test_the_agents_own_commands_are_those_of_the_pinned_version(
+    life: Life,
+) -> None:
+    """As it tells itself, without a terminal; what it hides in its menu is left out here too."""
+    hidden = {"__remote-workflow", "agents", "color", "heapdump", "workflow-launch-exec"}
+    options = ("--output-format", "stream-json", "--verbose")
+    done = life.start("--", "-p", "hi", *options)
+    said = json.loads(done.stdout.splitlines()[0])["slash_commands"]
+    rows = life.json("commands", "--workspace", life.home.home / ".claude")["commands"]
+    own = {row["name"] for row in rows if row["origin"] == "built-in"}
+    assert set(said) - hidden - {name for name, *_ in PROJECT} <= own
+    assert {row["path"] for row in rows if row["name"] in own} == {None}
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_the_agents_own_commands_were_seen_with_the_pinned_version(
+    toolchain: Toolchain, agent: str
+) -> None:
+    """Who changes the pins types a "/" in the agent's prompt, and lists what it shows."""
+    document = json.loads((Path(common.__file__).parent / "built_in.json").read_bytes())
+    assert document[agent]["version"] == toolchain.tools[agent].version
+    assert document[agent]["commands"] == sorted(set(document[agent]["commands"]))

@@ -50,7 +50,7 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         record = find.one(places, arguments.run, alive=True).record
         agent, workspace = provider.get(record.provider), Path(record.workspace)
         room = home.instance_of(places, record.run_id).home
-        found = [_entry(one, str(one.path)) for one in agent.commands(room, workspace)]
+        found = [_entry(one) for one in agent.commands(room, workspace)]
     else:
         found = _in_fresh_room(places, arguments.workspace, environ)
     if arguments.json:
@@ -59,13 +59,13 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     for one in found:
         print(printable(f"/{one['name']:<24} {one['kind']:<8} {one['origin']}"))
     if not found:
-        print("none but the agent's own")
+        print("none")
     return 0
 
 
 def _in_fresh_room(
     places: "Paths", directory: Path, environ: Mapping[str, str]
-) -> list[dict[str, str]]:
+) -> list[dict[str, str | None]]:
     """List what a run that began there now would have, its user's preferences included."""
     from homeroom import config, provider, rules
     from homeroom.errors import WorkspaceError
@@ -83,13 +83,13 @@ def _in_fresh_room(
         room = Path(scratch)
         for seed in agent.preferences(environ, user_home, chosen, hooks=settings.seed.hooks):
             apply(room, seed)
-        return [
-            _entry(one, str(one.path).replace(scratch, "~", 1))
-            for one in agent.commands(room, directory.resolve())
-        ]
+        return [_entry(one, scratch) for one in agent.commands(room, directory.resolve())]
 
 
-def _entry(one: "SlashCommand", path: str) -> dict[str, str]:
+def _entry(one: "SlashCommand", scratch: str | None = None) -> dict[str, str | None]:
+    path = None if one.path is None else str(one.path)
+    if path is not None and scratch is not None:
+        path = path.replace(scratch, "~", 1)
     return {"name": one.name, "kind": one.kind, "origin": one.origin, "path": path}
 
 

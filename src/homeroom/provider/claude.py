@@ -294,6 +294,7 @@ class Claude:
         """Look in ``.claude`` of the home and of the workspace."""
         places = {"commands": ".claude/commands", "skills": ".claude/skills"}
         return (
+            *common.built_in_commands(self.name),
             *common.find_commands(home, "user", **places),
             *common.find_commands(workspace, "project", **places),
         )

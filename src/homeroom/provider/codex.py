@@ -262,7 +262,8 @@ class Codex:
 
     def commands(self, home: Path, workspace: Path) -> Sequence[SlashCommand]:
         """Look for skills; commands of the user's own (``prompts/``) are gone."""
-        found = common.find_commands(
+        found = common.built_in_commands(self.name)
+        found += common.find_commands(
             home, "user", commands=".codex/prompts", skills=".codex/skills"
         )
         found += common.find_commands(home, "user", commands=".none", skills=".agents/skills")

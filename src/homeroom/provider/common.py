@@ -177,6 +177,18 @@ def copy_tree(directory: Path, to: str) -> list[SeedFile]:
     return seeds
 
 
+def built_in_commands(agent: str) -> list[SlashCommand]:
+    """List what the pinned version of an agent offers in a fresh home.
+
+    Args:
+        agent: Its name. The list is what it shows in its terminal after a "/"; seen in rooms
+            with the versions that ``built_in.json`` names.
+    """
+    document = json.loads(Path(__file__).with_name("built_in.json").read_bytes())
+    names = document[agent]["commands"]
+    return [SlashCommand(name, "command", "built-in", None) for name in names]
+
+
 def find_commands(
     base: Path, origin: Literal["user", "project"], *, commands: str, skills: str
 ) -> list[SlashCommand]:

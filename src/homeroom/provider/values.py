@@ -141,14 +141,14 @@ class SlashCommand:
     Attributes:
         name: Without the slash.
         kind: Whether it is a command or a skill.
-        origin: Whether it comes with the room's home or with the workspace.
-        path: The file that defines it.
+        origin: Whether it comes with the agent, the room's home or the workspace.
+        path: The file that defines it; None for the agent's own.
     """
 
     name: str
     kind: Literal["command", "skill"]
-    origin: Literal["user", "project"]
-    path: Path
+    origin: Literal["built-in", "user", "project"]
+    path: Path | None
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ class Leavings(AdapterTest):
         home, work = room.home, room.workspace.directory
         write_files(home, dict.fromkeys(self.commands, "Ship it."))
         write_files(work, dict.fromkeys(self.project_commands, "Ship it."))
-        found = list(self.provider().commands(home, work))
+        offered = self.provider().commands(home, work)
+        found = [one for one in offered if one.origin != "built-in"]
         wanted = {("user", home / name) for name in self.commands}
         wanted |= {("project", work / name) for name in self.project_commands}
         assert {(one.origin, one.path) for one in found} == wanted
