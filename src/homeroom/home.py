@@ -1,8 +1,10 @@
 """The instance tree of a run: made, written into, and removed again."""
 
+import json
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,6 +164,23 @@ def materialize(instance: Instance) -> None:
         raise StateError(f"{error.filename} is there already", "move it out of the way") from error
     except OSError as error:
         raise explain(error, error.filename or instance.root, "make the room at") from error
+
+
+def note_secrets(instance: Instance, values: Sequence[str]) -> None:
+    """Write down a run's own secret values, where the run cannot read them.
+
+    Args:
+        instance: Its places, which are made.
+        values: The values, which may hold bytes that are no UTF-8, as in an environment.
+
+    Raises:
+        StateError: They cannot be written.
+        StorageError: The same for another reason, a full disk for one.
+    """
+    try:
+        create_private(instance.secrets, json.dumps(values).encode())
+    except OSError as error:
+        raise explain(error, instance.secrets, "write") from error
 
 
 def is_marked(instance: Instance) -> bool:

@@ -1,6 +1,5 @@
 """A run from its allocation to its wipe: plan, launch, finish."""
 
-import json
 import os
 import resource
 import time
@@ -13,7 +12,7 @@ import msgspec
 from homeroom import adoption, archive, home, memory, notice, plan, trash, worktree
 from homeroom.config import Config
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
-from homeroom.files import create_private, ensure_private_dir, explain, is_there
+from homeroom.files import ensure_private_dir, explain, is_there
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.policy import existing
@@ -209,7 +208,7 @@ class _Run:
         if self._record.grant is not None:
             self._injected = decided.provider.signature(instance.home)
         self._signals.check()
-        create_private(instance.secrets, json.dumps(decided.secrets()).encode())
+        home.note_secrets(instance, decided.secrets())
         inside = decided.inside.carrying(carried)
         Srt(decided.host).prepare(instance, decided.policy, inside)
         self._save(self._record.moved("prepared"))

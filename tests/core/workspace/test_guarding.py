@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from homeroom.errors import WorkspaceError
 from homeroom.trash import remove_trees
-from homeroom.workspace import OBEYED, condition, find
+from homeroom.workspace import OBEYED, Workspace, condition, find
 from tests.core.kinds import dig
 from tests.core.workspace.scene import (
     PLACES,
@@ -224,4 +224,4 @@ def test_what_cannot_be_looked_into_hinders_no_run(look: Look, tmp_path: Path) -
         assert look(tmp_path / "project").repositories() == frozenset()
     finally:
         shut.chmod(0o700)
-    look(Path("/proc")).guarded()
+    Workspace(Path("/proc"), Path("/proc")).guarded()
