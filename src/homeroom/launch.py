@@ -5,11 +5,10 @@ import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
-from homeroom import adoption, archive, home, memory, notice, plan, trash, worktree
+from homeroom import adoption, archive, farewell, home, memory, notice, plan, worktree
 from homeroom.config import Config
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir, explain, is_there
@@ -24,7 +23,6 @@ from homeroom.run.lock import RunLock
 from homeroom.run.record import Record
 from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
-from homeroom.session import question
 from homeroom.session.child import Child, spawn
 from homeroom.session.foreground import Foreground, Limits, Outcome
 from homeroom.session.signals import Signals
@@ -34,6 +32,8 @@ from homeroom.workspace import condition
 Tell = Callable[[str], None]
 BeforeWipe = Callable[[Plan], object]
 _LOCK_TRIES = 100
+# Above it stands the number of the signal that ended the agent, as in a shell.
+_SIGNALLED = 128
 
 
 def start(
@@ -87,7 +87,7 @@ def start(
     # One that came while the room was wiped hindered nothing, and is answered all the same.
     signals.check()
     if outcome.ended_by is None:
-        run.ask_about_transcripts()
+        run.part(outcome)
     return outcome.status
 
 
@@ -148,7 +148,6 @@ class _Run:
         self._injected: str | None = None
         self._saved = False
         self._status: int | None = None
-        self._kept: list[Path] = []
         self.failure: BaseException | None = None
 
     def allocate(self, unwind: Unwind) -> None:
@@ -302,25 +301,18 @@ class _Run:
         )
 
     def _archive(self) -> None:
-        self._kept = archive.keep(
+        archive.keep(
             self._plan.provider.transcripts(self._instance.home),
             self._instance.home,
             self._paths.transcripts / self._instance.run_id,
             self._plan.secrets(),
         )
 
-    def ask_about_transcripts(self) -> None:
-        """Ask whether what was kept shall stay, where somebody is there to be asked.
-
-        At the very end: the room with its credential is gone while the question stands,
-        and whatever happens meanwhile keeps the transcripts.
-        """
-        asked = self._plan.wish.request
-        nobody = asked.unattended or asked.session != "foreground"
-        if self._config.run.archive != "ask" or not self._kept or nobody:
-            return
-        if question.can_ask() and not question.yes("Keep this run's transcript?", self._signals):
-            trash.discard(self._paths.transcripts / self._instance.run_id, self._paths.trash)
+    def part(self, outcome: Outcome) -> None:
+        """Say the last words, when nothing of the run is left but its transcript."""
+        is_killed = outcome.status > _SIGNALLED
+        words = (self._plan, self._paths, self._config, self._signals, self._tell)
+        farewell.part(*words, is_killed=is_killed)
 
     def _save(self, new: Record) -> None:
         record.save(self._paths.runs / f"{new.run_id}.json", new)

@@ -41,6 +41,6 @@ def refuse(programs: Iterable[Path], environ: Mapping[str, str], decided: Policy
             if os.path.exists(at) and decided.is_writable(at):
                 raise ToolError(
                     f"homeroom itself is run from {at}, which runs may write to: one may change it",
-                    "install homeroom elsewhere (pipx install homeroom), or work in another "
-                    "directory",
+                    "install homeroom outside of that directory, with pipx for one, or work in "
+                    "another directory",
                 )

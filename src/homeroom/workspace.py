@@ -11,6 +11,13 @@ from homeroom.errors import WorkspaceError
 
 _SUBMODULES_LIMIT = 200
 _NESTED_DEPTH = 2
+# Filesystem Hierarchy Standard 3.0: in none of these does a project begin.
+_SYSTEM = frozenset(
+    Path("/", name)
+    for name in ("bin", "boot", "etc", "home", "lib", "lib64", "media", "mnt", "opt", "run", "sbin")
+) | frozenset(map(Path, ("/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/var")))
+_KERNEL = (Path("/proc"), Path("/sys"), Path("/dev"))
+_OF_KEYS = (".ssh", ".gnupg", ".aws")
 _NESTED_LIMIT = 2000
 _NOT_SEARCHED = frozenset({".git", "node_modules", ".venv", ".nox", ".tox"})
 
@@ -197,7 +204,18 @@ def _refuse_wide(real: Path, homes: list[Path]) -> None:
         raise WorkspaceError(
             "cannot work in /: the room would hold the whole machine", "choose a project directory"
         )
+    if real in _SYSTEM or any(real.is_relative_to(path) for path in _KERNEL):
+        raise WorkspaceError(
+            f"cannot work in {real}: it is a directory of the system's",
+            "choose a project directory",
+        )
     for home in homes:
+        for name in _OF_KEYS:
+            if real.is_relative_to(home / name):
+                raise WorkspaceError(
+                    f"cannot work in {real}: keys are in {home / name}",
+                    "choose a project directory",
+                )
         if home.is_relative_to(real):
             what = "it is your home directory" if home == real else "your home directory is in it"
             raise WorkspaceError(

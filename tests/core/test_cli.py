@@ -65,6 +65,8 @@ def test_the_version_is_the_packages(private_home: PrivateHome) -> None:
         (["start", "--api-key-env"], "expected one argument"),
         (["start", "--api-key-env", "A", "--no-credentials"], "not allowed with"),
         (["start", "--dry"], "unrecognized arguments: --dry"),
+        (["check", "--onyl", "x"], "did you mean --only?"),
+        (["start", "--timeout", "abc"], "'abc' is no number of seconds"),
         (["dry-run", "--js"], "unrecognized arguments: --js"),
         (["sweep", "--", "x"], "takes no arguments after --"),
         (["setup", "--", "x"], "takes no arguments after --"),

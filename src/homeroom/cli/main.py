@@ -156,16 +156,28 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}\n{advice}")
 
     def _hint(self, message: str) -> str | None:
-        if message.startswith("unrecognized arguments"):
+        import difflib
+
+        unknown = re.search(r"unrecognized arguments: (\S+)", message)
+        if unknown:
+            near = difflib.get_close_matches(unknown[1].partition("=")[0], self._options(), n=1)
+            if near:
+                return f"did you mean {near[0]}?"
             return "what is for the agent comes after --, as in: homeroom start -- -p 'hello'"
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if wrong is None:
             return None
         known = [word.strip("' ") for word in wrong[2].split(",")]
-        import difflib
-
         near = difflib.get_close_matches(wrong[1], known, n=1)
         return f"did you mean {near[0]}?" if near else None
+
+    def _options(self) -> list[str]:
+        """List the options of every command: argparse does not say which one was given."""
+        parsers = [self]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                parsers += action.choices.values()
+        return sorted({word for one in parsers for word in one._option_string_actions})  # noqa: SLF001
 
 
 def _parser() -> argparse.ArgumentParser:

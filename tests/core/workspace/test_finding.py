@@ -195,3 +195,17 @@ def test_a_symlink_in_place_of_the_repository_opens_nothing(look: Look, tmp_path
     evil.mkdir()
     (evil / ".git").symlink_to("../main/.git")
     assert writable(look(evil)) == (evil,)
+
+
+@pytest.mark.parametrize(
+    "path", ["/usr", "/etc", "/usr/bin", "/proc", "/proc/self", "/dev", "/var"]
+)
+def test_a_directory_of_the_systems_is_no_place_to_work_in(path: str, tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="it is a directory of the system's"):
+        find(Path(path), [tmp_path / "home"], [])
+
+
+def test_where_keys_are_is_no_place_to_work_in(tmp_path: Path) -> None:
+    (tmp_path / "home" / ".ssh" / "sub").mkdir(parents=True)
+    with pytest.raises(WorkspaceError, match="keys are in"):
+        find(tmp_path / "home" / ".ssh" / "sub", [tmp_path / "home"], [])
