@@ -142,21 +142,26 @@ class Immutable:
         real, self._stubborn = trash._run_tool, True
 
         def run_tool(name: str, *arguments: str) -> str:
-            kept = [one for one in self._files if self._stubborn and self._is_below(one, arguments)]
-            if name == "rm" and kept:
-                return f"rm: cannot remove '{kept[0]}': Operation not permitted\n"
-            return real(name, *arguments)
+            if name != "rm" or not self._stubborn:
+                return real(name, *arguments)
+            # Each tree of a batch by itself: the others of the same call do go.
+            kept = {tree: one for tree in arguments for one in self._files if _holds(tree, one)}
+            others = [argument for argument in arguments if argument not in kept]
+            said = [
+                f"rm: cannot remove '{one}': Operation not permitted\n" for one in kept.values()
+            ]
+            return real(name, *others) + "".join(said)
 
         self._patch.setattr(trash, "_run_tool", run_tool)
-
-    @staticmethod
-    def _is_below(path: Path, arguments: tuple[str, ...]) -> bool:
-        return any(Path(arguments[-1]).rglob(path.name))
 
     def release(self, root: Path) -> None:
         self._stubborn = False
         for path in [found for one in self._files for found in root.rglob(one.name)]:
             subprocess.run(["chattr", "-i", path], capture_output=True, check=False)
+
+
+def _holds(tree: str, path: Path) -> bool:
+    return tree.startswith("/") and any(Path(tree).rglob(path.name))
 
 
 @pytest.fixture
