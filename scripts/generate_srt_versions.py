@@ -4,7 +4,6 @@
 import re
 import sys
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 
 from homeroom.sandbox import capabilities
@@ -35,7 +34,7 @@ def render() -> str:
         It, as Markdown.
     """
     catalogue = tomllib.loads((ROOT / "container" / "matrix.toml").read_text(encoding="utf-8"))
-    names = [field.name for field in fields(Capabilities)]
+    names = list(Capabilities.__struct_fields__)
     heads = ["srt", "`start`", *(name.replace("_", " ") for name in names)]
     rows = [
         [version, "yes" if _is_taken(version) else "no", *_words(version, names)]

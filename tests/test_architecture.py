@@ -5,6 +5,8 @@ The order of imports is import-linter's: see ``tool.importlinter`` in pyproject.
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -25,6 +27,12 @@ WORDS_OF_SRT = {
     "sandbox/srt.py": {"CLAUDE_CODE_TMPDIR", "/tmp/claude"},
     "workspace.py": {".claude/agents", ".claude/commands"},
 }
+
+# What a start has no use for, or only sometimes: then the function that needs it imports it.
+SLOW = frozenset(
+    {"asyncio", "dataclasses", "docker", "email", "importlib.metadata", "keyring"}
+    | {"logging", "psutil", "rich", "ssl", "tempfile", "tomlkit", "urllib.request"}
+)
 
 # In parts, or this file would be the first to break its rule.
 REGISTRIES = [
@@ -127,6 +135,15 @@ def test_no_module_is_too_long_to_be_read_at_once() -> None:
     lengths = {name: len(text.splitlines()) for name, text in tracked(".py")}
     assert len(lengths) > len(MODULES), "git does not list the modules: the rule proves nothing"
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
+
+
+def test_a_start_imports_nothing_slow() -> None:
+    """Everything that a start at a terminal imports, whatever it then goes on to do."""
+    code = "import sys, homeroom.cli.main, homeroom.launch, homeroom.run.sweep; print(*sys.modules)"
+    argv = [sys.executable, "-I", "-c", code]
+    loaded = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+    assert "homeroom.session.foreground" in loaded
+    assert SLOW.intersection(loaded) == frozenset()
 
 
 def test_no_registry_is_written_down() -> None:

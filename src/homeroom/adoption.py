@@ -4,7 +4,6 @@ Only rooms with ``run.credentials = "full"`` do: elsewhere nothing in the room c
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -31,8 +30,7 @@ _STORE = "store"
 _VAULT = "vault/"
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """Where master stores are looked for.
 
     Attributes:
@@ -44,8 +42,12 @@ class Places:
 
     paths: Paths
     config: Config
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     user_home: Path
+
+    def __repr__(self) -> str:
+        """Leave the environment out: there are secrets among its values."""
+        return f"{type(self).__name__}(user_home={self.user_home!r}, paths={self.paths!r})"
 
     @property
     def vault(self) -> Vault:

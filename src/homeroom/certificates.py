@@ -8,8 +8,9 @@ name may be where a room cannot read; so a room gets one file with all of them.
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom.errors import ConfigError, StorageError
 from homeroom.files import read_regular
@@ -44,8 +45,7 @@ _FILE_LIMIT = 16 * 1024 * 1024
 _HELP = "correct or unset it; see docs/how-to/corporate-certificates.md"
 
 
-@dataclass(frozen=True)
-class Bundle:
+class Bundle(msgspec.Struct, frozen=True):
     """Certificates for one file.
 
     Attributes:

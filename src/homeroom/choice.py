@@ -2,9 +2,10 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from homeroom.config import Config
 from homeroom.credential.index import StoreName
@@ -27,8 +28,7 @@ Origin = Literal["flag", "demo", "environment", "profile", "vault", "store"]
 State = Literal["used", "present", "absent", "unusable"]
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """All that the choice depends on.
 
     Attributes:
@@ -42,10 +42,14 @@ class Wish:
 
     request: Request
     provider: Provider
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     user_home: Path
     paths: Paths
     config: Config
+
+    def __repr__(self) -> str:
+        """Leave the environment out: there are secrets among its values."""
+        return f"{type(self).__name__}(user_home={self.user_home!r}, paths={self.paths!r})"
 
     @property
     def vault(self) -> Vault:
@@ -53,8 +57,7 @@ class Wish:
         return open_vault(self.paths, self.config.vault.store)
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """What can be told about a credential.
 
     Attributes:
@@ -70,8 +73,7 @@ class Summary:
     store: StoreName | None = None
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One line of the table.
 
     Attributes:
@@ -89,8 +91,7 @@ class Row:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """The outcome.
 
     Attributes:
@@ -106,8 +107,7 @@ class Chosen:
     profile: str | None = None
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """A place in the table.
 
     Attributes:

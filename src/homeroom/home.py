@@ -5,8 +5,9 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import memory, trash
 from homeroom.errors import StateError, StorageError
@@ -29,8 +30,7 @@ _CACHEDIR_TAG = (
 )
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(msgspec.Struct, frozen=True):
     """The places of one run.
 
     Attributes:

@@ -4,7 +4,6 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import msgspec
 
@@ -176,7 +175,7 @@ class _Run:
         unwind.add(lambda: self._finish_worktree(tree, environ, discard=request.discard))
         where = {"worktree": str(tree.path), "workspace": str(tree.directory)}
         self._save(msgspec.structs.replace(self._record, **where))
-        moved = replace(request, directory=tree.directory)
+        moved = msgspec.structs.replace(request, directory=tree.directory)
         self._plan = plan.make(moved, environ, self._paths, self._config, self._record.run_id)
 
     def _finish_worktree(

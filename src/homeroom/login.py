@@ -1,7 +1,8 @@
 """Logging in and out: into homeroom's vault, and out of it again."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import launch, notice, verification
 from homeroom.adoption import Places
@@ -16,8 +17,7 @@ from homeroom.session.signals import Signals
 from homeroom.verification import NAMES
 
 
-@dataclass(frozen=True)
-class Desk:
+class Desk(msgspec.Struct, frozen=True):
     """Where a login is taken in.
 
     Attributes:

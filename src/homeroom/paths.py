@@ -3,8 +3,9 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 HOME_VARIABLE = "HOMEROOM_HOME"
 MEMORY_VARIABLE = "XDG_RUNTIME_DIR"
@@ -14,8 +15,7 @@ MEMORY_VARIABLE = "XDG_RUNTIME_DIR"
 LONGEST_TEMP_ROOT = 107 - 50 - len("/0123456789ab/t/")
 
 
-@dataclass(frozen=True)
-class Paths:
+class Paths(msgspec.Struct, frozen=True):
     """The directories of one homeroom, all absolute and free of symlinks.
 
     Attributes:

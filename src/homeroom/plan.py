@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from homeroom import (
     certificates,
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Request", "make", "require_tools"]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """One run, decided in full.
 
     Attributes:
@@ -78,7 +78,7 @@ class Plan:
     inside: Inside
     command: Command
     mode: Mode
-    missing: tuple[str, ...] = field(default=())
+    missing: tuple[str, ...] = ()
     housing: "Housing | None" = None
 
     def secrets(self) -> list[str]:
@@ -93,8 +93,7 @@ class Plan:
         return self.chosen.credential
 
 
-@dataclass(frozen=True)
-class _Facts:
+class _Facts(msgspec.Struct, frozen=True):
     """What a plan is computed from, looked up once."""
 
     request: Request

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom.errors import ConfigError
 
@@ -11,8 +12,7 @@ from homeroom.errors import ConfigError
 _PARTS_LIMIT = 200
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """The rules of one sandbox. Everything that no rule names can be read, not written.
 
     Attributes:

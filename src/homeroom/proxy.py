@@ -7,7 +7,8 @@ sandbox's own process in a file that the room cannot read, and is shown masked.
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from homeroom.credential.secret import MASK, Secret
 from homeroom.errors import ConfigError
@@ -21,8 +22,7 @@ _ADDRESS = re.compile(
 _LAST_PORT = 65535
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """Where a proxy is.
 
     Attributes:
@@ -44,8 +44,7 @@ class Address:
         return f"{self.scheme}://{f'{self.login.reveal()}@' if self.login else ''}{self.place}"
 
 
-@dataclass(frozen=True)
-class Upstream:
+class Upstream(msgspec.Struct, frozen=True):
     """The proxies of an environment.
 
     Attributes:

@@ -1,14 +1,14 @@
 """What the user asked for, before anything is decided."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from homeroom.provider import LoginWay
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What the user asked for.
 
     Attributes:

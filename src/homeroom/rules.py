@@ -4,9 +4,10 @@ import contextlib
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from homeroom import memory, policy, provider
 from homeroom.config import Config
@@ -32,8 +33,7 @@ _TELLTALE = (
 )
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """The user's places, as far as a run must be kept out of them.
 
     Attributes:

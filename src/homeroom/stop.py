@@ -3,8 +3,9 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from homeroom import process
 from homeroom.errors import HomeroomError
@@ -18,8 +19,7 @@ _DEATH_LIMIT = 5.0
 _POLL = 0.05
 
 
-@dataclass(frozen=True)
-class Stopped:
+class Stopped(msgspec.Struct, frozen=True):
     """What became of one run.
 
     Attributes:

@@ -3,8 +3,9 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import repository
 from homeroom.errors import WorkspaceError
@@ -51,8 +52,7 @@ _IS_THERE = ""
 _WORKTREE_OBEYED = ("commondir", "config.worktree", "gitdir")
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(msgspec.Struct, frozen=True):
     """A place to work in, all paths real (no symlinks).
 
     Attributes:

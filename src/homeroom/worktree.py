@@ -4,8 +4,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom.errors import ToolError, WorkspaceError
 
@@ -16,8 +17,7 @@ _NEW_BRANCH = "homeroom"
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 
 
-@dataclass(frozen=True)
-class Worktree:
+class Worktree(msgspec.Struct, frozen=True):
     """A worktree that was added.
 
     Attributes:

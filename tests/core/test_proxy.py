@@ -1,13 +1,13 @@
 """The caller's proxy: every spelling that programs know, and never a password in the open."""
 
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from homeroom import proxy
 from homeroom.errors import ConfigError, SandboxError

@@ -5,13 +5,13 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from homeroom import config
 from homeroom.credential.secret import Secret

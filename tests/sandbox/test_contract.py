@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from homeroom.home import Instance
 from homeroom.policy import Policy

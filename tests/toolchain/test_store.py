@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -172,12 +170,3 @@ def test_unreadable_pins_are_told(paths: Paths, lock_dir: LockDir) -> None:
     (lock_dir.path / "pins.json").unlink()
     with pytest.raises(StorageError, match="pins"):
         find(paths, {}, lock_dir.path)
-
-
-def test_looking_imports_nothing_slow() -> None:
-    code = "import sys, homeroom.toolchain.store; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    slow = {"msgspec", "subprocess", "rich", "psutil", "platformdirs", "homeroom.toolchain.pins"}
-    assert slow.isdisjoint(loaded)

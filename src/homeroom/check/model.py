@@ -4,10 +4,11 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from homeroom import config
 from homeroom.config import Config
@@ -21,8 +22,7 @@ from homeroom.toolchain.store import Toolchain
 Verdict = Literal["ok", "warn", "fail", "skipped", "broken"]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """What a probe found.
 
     Attributes:
@@ -128,8 +128,7 @@ class Surroundings:
         return user_homes(self.environ)
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """One question with a proof for an answer.
 
     Attributes:
@@ -162,8 +161,7 @@ class Probe:
         return self.name == word or self.name.startswith(f"{word}.")
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """A probe's answer.
 
     Attributes:

@@ -6,7 +6,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from homeroom import process
 from homeroom.check.model import Finding, Probe, Result, Surroundings, skipped
@@ -176,7 +177,9 @@ def fix(results: Sequence[Result], surroundings: Surroundings) -> list[Result]:
     ]
     answered = {result.probe.name: result for result in run(again, surroundings)}
     return [
-        replace(answered.get(result.probe.name, result), fixed=done.get(result.probe.name))
+        msgspec.structs.replace(
+            answered.get(result.probe.name, result), fixed=done.get(result.probe.name)
+        )
         for result in results
     ]
 

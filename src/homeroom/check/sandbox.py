@@ -3,7 +3,6 @@
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def bench(around: Surroundings, scratch: Path, adapter: Callable[[Host], Sandbox
         return plan.make(request, around.environ, around.paths, config, instance.run_id)
 
     def rules(instance: Instance, workspace: Path, hosts: tuple[str, ...]) -> Policy:
-        return replace(decide(instance, workspace).policy, hosts=hosts)
+        return msgspec.structs.replace(decide(instance, workspace).policy, hosts=hosts)
 
     workspace = scratch / "planned"
     workspace.mkdir()

@@ -4,7 +4,8 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+
+import msgspec
 
 from homeroom.cli.printable import printable
 
@@ -70,7 +71,12 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
     results = stop.stop(places, chosen, grace=settings.run.stop_grace, clean=clean)
     if arguments.json:
-        print(json.dumps({"schema": 1, "runs": [asdict(result) for result in results]}, indent=2))
+        print(
+            json.dumps(
+                {"schema": 1, "runs": [msgspec.structs.asdict(result) for result in results]},
+                indent=2,
+            )
+        )
     else:
         for result in results:
             print(f"{result.run_id[:12]} {result.how}{f': {result.note}' if result.note else ''}")

@@ -4,7 +4,8 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+
+import msgspec
 
 from homeroom.cli.printable import printable
 
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     report = aftermath.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=_tell)
     failed = report.count("failed")
     if arguments.json:
-        entries = [asdict(entry) for entry in report.entries]
+        entries = [msgspec.structs.asdict(entry) for entry in report.entries]
         print(json.dumps({"schema": 1, "dry_run": arguments.dry_run, "entries": entries}, indent=2))
         return 1 if failed else 0
     for entry in report.entries:

@@ -4,8 +4,9 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from homeroom.cli.printable import printable
 
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 def _json(spoken: "Iterator[Message]") -> Iterator[str]:
     for message in spoken:
-        yield json.dumps(asdict(message), ensure_ascii=False)
+        yield json.dumps(msgspec.structs.asdict(message), ensure_ascii=False)
 
 
 def _text(spoken: "Iterator[Message]") -> Iterator[str]:

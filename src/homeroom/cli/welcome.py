@@ -3,8 +3,9 @@
 import argparse
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from homeroom import __version__
 from homeroom.errors import HomeroomError
@@ -24,8 +25,7 @@ _SAY: Mapping[State, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Whereabouts:
+class Whereabouts(msgspec.Struct, frozen=True):
     """Where the user is.
 
     Attributes:
@@ -59,7 +59,12 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """
     found = look(environ)
     if arguments.json:
-        print(json.dumps({"schema": SCHEMA, "version": __version__, **asdict(found)}, indent=2))
+        print(
+            json.dumps(
+                {"schema": SCHEMA, "version": __version__, **msgspec.structs.asdict(found)},
+                indent=2,
+            )
+        )
     else:
         print(_text(found))
     return 0

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, NoReturn
+
+import msgspec
 
 MASK = "********"
 
@@ -61,8 +62,7 @@ class Secret:
 CredentialKind = Literal["api-key", "token", "oauth"]
 
 
-@dataclass(frozen=True)
-class Credential:
+class Credential(msgspec.Struct, frozen=True):
     """What an agent proves its identity with.
 
     Attributes:

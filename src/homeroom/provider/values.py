@@ -1,16 +1,16 @@
 """The values that pass between homeroom and an adapter."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from homeroom.credential.secret import CredentialKind
 from homeroom.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What the user decided about a room, as far as an adapter must know it.
 
     Attributes:
@@ -24,8 +24,7 @@ class Options:
     attribution: bool = True
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """What an adapter is told about a run.
 
     Attributes:
@@ -45,8 +44,7 @@ class Room:
     options: Options = Options()
 
 
-@dataclass(frozen=True)
-class SeedFile:
+class SeedFile(msgspec.Struct, frozen=True):
     """A file for a room: keys to merge into JSON or TOML, or a whole content.
 
     Attributes:
@@ -60,8 +58,7 @@ class SeedFile:
     content: bytes = b""
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """What an adapter asks of the sandbox.
 
     Attributes:
@@ -73,8 +70,7 @@ class Needs:
     unset: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Surfaces:
+class Surfaces(msgspec.Struct, frozen=True):
     """Files outside of a room's home that a CLI obeys.
 
     Attributes:
@@ -89,8 +85,7 @@ class Surfaces:
     obeyed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class MasterStore:
+class MasterStore(msgspec.Struct, frozen=True):
     """Where a provider keeps the user's own credentials and state.
 
     Attributes:
@@ -99,11 +94,10 @@ class MasterStore:
     """
 
     roots: tuple[Path, ...] = ()
-    secrets: tuple[Path, ...] = field(default=())
+    secrets: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True)
-class LoginWay:
+class LoginWay(msgspec.Struct, frozen=True):
     """One way to log in with the CLI itself, in a room of its own.
 
     Attributes:
@@ -119,8 +113,7 @@ class LoginWay:
     kind: CredentialKind = "oauth"
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message of a conversation.
 
     Attributes:
@@ -134,8 +127,7 @@ class Message:
     at: str | None = None
 
 
-@dataclass(frozen=True)
-class SlashCommand:
+class SlashCommand(msgspec.Struct, frozen=True):
     """Something that can be called by name in the agent's prompt.
 
     Attributes:
@@ -151,8 +143,7 @@ class SlashCommand:
     path: Path | None
 
 
-@dataclass(frozen=True)
-class DeepLink:
+class DeepLink(msgspec.Struct, frozen=True):
     """An address on the vendor's site.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Finding runs: all of them, or the one that a user means."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import home
 from homeroom.errors import HomeroomError, StateError, StorageError, UsageError
@@ -15,8 +16,7 @@ _SHORTEST = 4
 _BEGINNING = 10.0
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A run that there is a record of.
 
     Attributes:
@@ -35,8 +35,7 @@ class Found:
         return "crashed"
 
 
-@dataclass(frozen=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True):
     """A run whose record is gone or cannot be read.
 
     Attributes:

@@ -4,10 +4,11 @@ import errno
 import fcntl
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from homeroom.errors import StateError
 from homeroom.files import PRIVATE_FILE, explain
@@ -16,8 +17,7 @@ from homeroom.files import PRIVATE_FILE, explain
 _NO_LOCK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
 
 
-@dataclass
-class RunLock:
+class RunLock(msgspec.Struct):
     """An exclusive lock on a file, held by this process until it is released.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from homeroom import home, memory, trash
 from homeroom.errors import HomeroomError, StateError
@@ -20,15 +21,14 @@ _UNFINISHED = 5.0
 _NOTHING = Entry("", "spared", "nothing is left of it")
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """Everything one sweep looked at.
 
     Attributes:
         entries: One for each run or leftover.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = []
 
     def count(self, verdict: Verdict) -> int:
         """Count the entries with a verdict."""

@@ -3,9 +3,10 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from homeroom import home, trash
 from homeroom.errors import HomeroomError, StateError
@@ -30,8 +31,7 @@ Close = Callable[[record.Record], str | None]
 Verdict = Literal["removed", "would remove", "spared", "failed"]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """What a sweep did with one run or leftover.
 
     Attributes:
@@ -45,8 +45,7 @@ class Entry:
     reason: str
 
 
-@dataclass(frozen=True)
-class _Taken:
+class _Taken(msgspec.Struct, frozen=True):
     """A run whose lock is ours and whose trees are out of the way.
 
     Attributes:

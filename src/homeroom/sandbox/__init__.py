@@ -1,9 +1,10 @@
 """The seam to the sandbox: a policy goes in, a command that is confined comes out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
+
+import msgspec
 
 from homeroom.certificates import Bundle
 from homeroom.credential.secret import Secret
@@ -15,8 +16,7 @@ from homeroom.toolchain.store import Toolchain
 Mode = Literal["exec", "job"]
 
 
-@dataclass(frozen=True)
-class Inside:
+class Inside(msgspec.Struct, frozen=True):
     """What shall run inside, and what must be true there before it does.
 
     Attributes:
@@ -37,11 +37,10 @@ class Inside:
 
     def carrying(self, more: Mapping[str, Secret]) -> "Inside":
         """Return the same with variables that carry a credential."""
-        return replace(self, environment={**self.environment, **more})
+        return msgspec.structs.replace(self, environment={**self.environment, **more})
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A process to start that confines what it starts.
 
     Attributes:
@@ -51,7 +50,7 @@ class Command:
     """
 
     argv: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = {}
     directory: Path = Path("/")
 
 
@@ -78,8 +77,7 @@ class Sandbox(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """What a sandbox adapter needs of the machine.
 
     Attributes:

@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from homeroom import process
 from homeroom.home import Instance
@@ -30,8 +31,7 @@ _POLL = 0.02
 HOSTILE_WORDS = ("a b", "q\"u'o", "$HOME `id`", "-c", "--", "", "tab\tnew\nline", "ü✓", "*")
 
 
-@dataclass(frozen=True)
-class Behaviour:
+class Behaviour(msgspec.Struct, frozen=True):
     """One statement.
 
     Attributes:
@@ -83,8 +83,7 @@ SECRETS = (
 Rules = Callable[[Instance, Path, tuple[str, ...]], Policy]
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(msgspec.Struct, frozen=True):
     """What the behaviours are tried with.
 
     Attributes:
@@ -300,7 +299,7 @@ def _proof(bench: Bench, workspace: Path) -> dict[str, str]:
         policy = bench.rules(instance, workspace, ())
         private = (bench.paths.state, bench.paths.temp)
         kept = [path for path in policy.deny_read if not _holds(path, private)]
-        opened = replace(policy, deny_read=tuple(kept))
+        opened = msgspec.structs.replace(policy, deny_read=tuple(kept))
         result = trial.run(bench.sandbox, instance, opened, inside, limit=_LIMIT)
     refused = not result.started and result.said.startswith("refused")
     return {"proof.refuses": "refused" if refused else "open"}

@@ -5,7 +5,7 @@ Every published version was measured, and the schema in its package read
 that a version does not know is dropped by it in silence, so that none is ever sent to one.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from homeroom.errors import SandboxError
 
@@ -19,8 +19,7 @@ NEWEST_TRIED: Version = (0, 0, 83)
 _PAST = "pass --allow-untried to use it all the same: each run still proves its sandbox"
 
 
-@dataclass(frozen=True)
-class Capabilities:
+class Capabilities(msgspec.Struct, frozen=True):
     """Which options a version knows.
 
     Attributes:

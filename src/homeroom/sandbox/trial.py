@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import home, process
 from homeroom.home import Instance
@@ -15,8 +16,7 @@ from homeroom.policy import Policy
 from homeroom.sandbox import Inside, Sandbox
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True):
     """What a captured run did.
 
     Attributes:

@@ -6,7 +6,8 @@ import selectors
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from homeroom import process
 from homeroom.home import Instance
@@ -25,8 +26,7 @@ _LINE_LIMIT = 65536
 _SIGNALLED = 128
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """How a run ended.
 
     Attributes:
@@ -43,8 +43,7 @@ class Outcome:
     ended_by: int | None = None
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """When a run is ended though nobody asked.
 
     Attributes:

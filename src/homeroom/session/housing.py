@@ -4,9 +4,10 @@ import os
 import pwd
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from homeroom.errors import SandboxError, WorkspaceError
 from homeroom.files import create_private, explain
@@ -16,8 +17,7 @@ from homeroom.session import engine
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?::[0-9]+)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Housing:
+class Housing(msgspec.Struct, frozen=True):
     """A container, decided in full.
 
     Attributes:

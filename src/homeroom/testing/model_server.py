@@ -9,9 +9,10 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from homeroom.toolchain.store import Toolchain
 
@@ -50,8 +51,7 @@ def calls_then_says(tool: str, arguments: Mapping[str, object], text: str) -> li
     return [says(text, hasToolResult=True), calls(tool, arguments, hasToolResult=False)]
 
 
-@dataclass(frozen=True)
-class ModelServer:
+class ModelServer(msgspec.Struct, frozen=True):
     """A server that answers, and remembers what it was asked.
 
     Attributes:

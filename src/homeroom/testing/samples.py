@@ -7,9 +7,10 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -37,8 +38,7 @@ def gives_away(text: str) -> list[str]:
     return [word for word in MADE_UP if word in text]
 
 
-@dataclass(frozen=True)
-class Login:
+class Login(msgspec.Struct, frozen=True):
     """A login as the CLI keeps it in a user's home, made up by the kit.
 
     Attributes:

@@ -6,8 +6,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 # Before each of these the tree is looked at, so that no state between two is missed.
 _ACTS = frozenset(
@@ -20,8 +21,7 @@ _watches: "list[Watch]" = []
 _hooked = threading.Event()
 
 
-@dataclass
-class Watch:
+class Watch(msgspec.Struct, eq=False):
     """What one thread did to files.
 
     Attributes:
@@ -33,8 +33,8 @@ class Watch:
 
     tree: Path
     thread: int
-    touched: list[Path] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    touched: list[Path] = []
+    faults: list[str] = []
 
     def touched_below(self, directory: Path) -> list[Path]:
         """List what was opened or listed below a directory."""

@@ -5,8 +5,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom import certificates
 from homeroom.errors import ToolError
@@ -34,8 +35,7 @@ _PIP_KEPT = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How a child ended: exit status (negative for a signal) and what it said."""
 
     status: int

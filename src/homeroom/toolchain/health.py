@@ -1,6 +1,5 @@
 """Is a toolchain what its pins say? Asked before it is published, and later on demand."""
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -10,6 +9,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from homeroom.errors import IntegrityError, ToolError
 from homeroom.toolchain.pins import NodePin, Pins
@@ -44,7 +45,7 @@ def check(root: Path, pins: Pins) -> Toolchain:
             raise IntegrityError(f"{tool.name} {tool.version}: {tool.path.name} {reason}")
     _check_engines(root, pins)
     tools = {
-        name: dataclasses.replace(tool, hash=hash_file(tool.path))
+        name: msgspec.structs.replace(tool, hash=hash_file(tool.path))
         for name, tool in expected.tools.items()
     }
     return Toolchain(root, pins.lock_hash, tools)

@@ -4,8 +4,9 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom.errors import StorageError, ToolError
 from homeroom.files import PRIVATE_DIR, ensure_private_dir, explain, replace_private
@@ -28,8 +29,7 @@ from homeroom.toolchain.store import (
 from homeroom.trash import remove_trees
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The toolchain, and whether this call installed it."""
 
     toolchain: Toolchain

@@ -8,9 +8,10 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from homeroom.errors import StorageError, ToolError
 from homeroom.files import read_regular
@@ -29,8 +30,7 @@ MARK_SCHEMA = 1
 _MARK_LIMIT = 64 * 1024
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True):
     """One program of a toolchain.
 
     Attributes:
@@ -48,8 +48,7 @@ class Tool:
     hash: str
 
 
-@dataclass(frozen=True)
-class Toolchain:
+class Toolchain(msgspec.Struct, frozen=True):
     """A set of tools that belong together.
 
     Attributes:

@@ -3,15 +3,15 @@
 macOS brings its own sandbox and needs none of them.
 """
 
-import dataclasses
 import os
 import re
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from homeroom.errors import ToolError
 from homeroom.toolchain.distribution import install_command, read_release
@@ -21,8 +21,7 @@ _PAGE = "docs/how-to/install-system-tools.md"
 _TIMEOUT = 10.0
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """A program of the system.
 
     Attributes:
@@ -38,8 +37,7 @@ class Requirement:
     floor: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class SystemTool:
+class SystemTool(msgspec.Struct, frozen=True):
     """A program that was found.
 
     Attributes:
@@ -154,4 +152,4 @@ def _ask(need: Requirement, tool: SystemTool) -> SystemTool | str:
     if tuple(int(part) for part in version[0].split(".")) < need.floor:
         floor = ".".join(map(str, need.floor))
         return f"{tool.path} is {need.name} {version[0]}, which is older than {floor}"
-    return dataclasses.replace(tool, version=version[0])
+    return msgspec.structs.replace(tool, version=version[0])

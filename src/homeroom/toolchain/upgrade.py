@@ -11,7 +11,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,7 @@ _TAGS = {
 }
 
 
-@dataclass(frozen=True)
-class _Bench:
+class _Bench(msgspec.Struct, frozen=True):
     """What every step works with."""
 
     work: Path

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,7 +191,7 @@ def test_the_users_login_is_found_and_not_touched(user: Path) -> None:
 
 def test_what_is_found_shows_no_secret(user: Path) -> None:
     found = Claude().discover({}, user)
-    shown = f"{found} {found!r} {[found]} {found.__dict__}"
+    shown = f"{found} {found!r} {[found]} {msgspec.structs.asdict(found)}"
     assert ACCESS not in shown
     assert REFRESH not in shown
     with pytest.raises(TypeError):
