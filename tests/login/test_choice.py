@@ -62,7 +62,7 @@ def own_login(wish: Wish) -> Wish:
 
 
 def asking(wish: Wish, **changes: object) -> Wish:
-    return replace(wish, request=replace(wish.request, **changes))  # type: ignore[arg-type]
+    return replace(wish, request=replace(wish.request, **changes))
 
 
 def with_env(wish: Wish, **more: str) -> Wish:

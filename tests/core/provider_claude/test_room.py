@@ -191,6 +191,7 @@ def test_the_users_login_is_found_and_not_touched(user: Path) -> None:
 
 def test_what_is_found_shows_no_secret(user: Path) -> None:
     found = Claude().discover({}, user)
+    assert found is not None
     shown = f"{found} {found!r} {[found]} {msgspec.structs.asdict(found)}"
     assert ACCESS not in shown
     assert REFRESH not in shown
