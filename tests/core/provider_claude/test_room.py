@@ -197,5 +197,4 @@ def test_what_is_found_shows_no_secret(user: Path) -> None:
     assert REFRESH not in shown
     with pytest.raises(TypeError):
         pickle.dumps(found)
-    assert found is not None
     assert set(found.values()) == {ACCESS, REFRESH}
