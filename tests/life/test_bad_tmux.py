@@ -1,11 +1,12 @@
 """A tmux that is missing, too old, broken, or killed under its runs."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.life.conftest import Life, wait_until
+from tests.life.conftest import Life
 
 STUBS = {
     "too old": (
@@ -55,16 +56,11 @@ def test_a_tmux_that_will_not_do_is_told_and_nothing_is_left(
 
 @pytest.mark.parametrize("said", ["tmux 2.6", "tmux next-3.6", "tmux master"])
 def test_versions_that_will_do_are_taken(life: Life, tmp_path: Path, said: str) -> None:
-    real = wait_until(lambda: _program("tmux", life.home.env["PATH"]))
+    real = shutil.which("tmux", path=life.home.env["PATH"])
     script = f'case "$*" in *-V*) echo {said};; *) exec {real} "$@";; esac'
     done = life.start("--detach", "--afk", "hi", env=with_tmux(life, tmp_path / "bin", script))
     assert done.returncode == 0, done.stderr
     assert life.wait_over(done.stdout.strip())["exit_status"] == 0
-
-
-def _program(name: str, path: str) -> Path | None:
-    places = (Path(directory) / name for directory in path.split(os.pathsep))
-    return next((place for place in places if place.is_file()), None)
 
 
 def test_when_its_server_is_killed_the_runs_are_over_and_the_next_one_starts(slow: Life) -> None:
