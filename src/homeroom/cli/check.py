@@ -201,12 +201,21 @@ def _text(document: Mapping[str, Any]) -> str:
         if probe["group"] != group:
             group = probe["group"]
             lines += ["", group]
-        lines.append(f"  {_MARKS[probe['verdict']]:<4} {probe['title']}: {probe['seen']}")
-        if probe["fixed"]:
-            lines.append(f"       mended: {probe['fixed']}")
-        if probe["cure"] and probe["verdict"] != "ok":
-            lines.append(f"       do: {located(probe['cure'])}")
+        lines += _told(probe)
+    # Once more at the end, where whoever scrolls least looks first.
+    bad = [probe for probe in document["probes"] if probe["verdict"] in ("fail", "broken")]
+    summary = ["", "to be mended", *(line for probe in bad for line in _told(probe))] if bad else []
     counts = ", ".join(
         f"{number} {verdict}" for verdict, number in document["counts"].items() if number
     )
-    return "\n".join([*lines[1:], "", counts])
+    return "\n".join([*lines[1:], "", counts, *summary])
+
+
+def _told(probe: Mapping[str, Any]) -> list[str]:
+    """Say what one probe saw, and what mends it."""
+    lines = [f"  {_MARKS[probe['verdict']]:<4} {probe['title']}: {probe['seen']}"]
+    if probe["fixed"]:
+        lines.append(f"       mended: {probe['fixed']}")
+    if probe["cure"] and probe["verdict"] != "ok":
+        lines.append(f"       do: {located(probe['cure'])}")
+    return lines
