@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -117,6 +117,7 @@ def load(path: Path) -> Config:
             f"{path}: not valid TOML: {error}", "correct the line it names"
         ) from error
     _refuse_unknown(document, Config, path, "")
+    _refuse_other_words(document, Config, path, "")
     try:
         config = msgspec.convert(document, Config)
     except msgspec.ValidationError as error:
@@ -144,6 +145,33 @@ def _refuse_unknown(
             and isinstance(value, dict)
         ):
             _refuse_unknown(value, table, path, f"{where}.")
+
+
+def _refuse_other_words(
+    document: dict[str, Any], known: type[msgspec.Struct], path: Path, at: str
+) -> None:
+    """Name the words that a key takes, where it was given another one."""
+    for field in msgspec.structs.fields(known):
+        value = document.get(field.encode_name)
+        where = f"{at}{field.encode_name}"
+        table = field.type
+        if (
+            isinstance(table, type)
+            and issubclass(table, msgspec.Struct)
+            and isinstance(value, dict)
+        ):
+            _refuse_other_words(value, table, path, f"{where}.")
+        # A list of words has the type tuple[Literal[...], ...].
+        kind = get_args(field.type)[0] if get_origin(field.type) is tuple else field.type
+        if get_origin(kind) is not Literal:
+            continue
+        words = get_args(kind)
+        given = value if isinstance(value, list) else [value]
+        for word in given:
+            if isinstance(word, str) and word not in words:
+                raise ConfigError(
+                    f"{path}: {where}: {word!r} is not known here", f"known: {', '.join(words)}"
+                )
 
 
 def _check_values(config: Config, path: Path) -> None:

@@ -152,6 +152,26 @@ def test_a_value_of_no_use_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "key", "known"),
+    [
+        ("[run]\narchive = 'allways'", "run.archive: 'allways'", "always, ask, never"),
+        ("[vault]\nstore = 'disk'", "vault.store: 'disk'", "auto, keyring, file"),
+        (
+            "[seed]\ninclude = ['skills', 'hooks']",
+            "seed.include: 'hooks'",
+            "settings, commands, agents, skills, instructions, mcp",
+        ),
+    ],
+)
+def test_where_only_some_words_are_known_the_refusal_lists_them(
+    tmp_path: Path, text: str, key: str, known: str
+) -> None:
+    error = refusal(tmp_path, text)
+    assert key in error.message
+    assert error.hint == f"known: {known}"
+
+
+@pytest.mark.parametrize(
     "host",
     [
         "*",
