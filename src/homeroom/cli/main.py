@@ -60,7 +60,7 @@ first steps:
   homeroom start --demo -- -p 'hello'   see it work: no account, no network
   homeroom start                        the agent, in a room, on this directory
 
-Each command has its own --help. Exit codes: docs/reference/exit-codes.md."""
+`homeroom help COMMAND` says more. Exit codes: docs/reference/exit-codes.md."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,6 +108,8 @@ def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
         from homeroom.cli import welcome
 
         return argparse.Namespace(handler=welcome.run, json=bool(own))
+    if own[:1] == ["help"]:
+        own = [*own[1:], "--help"]
     try:
         arguments = _parser().parse_args(own)
         if theirs and not getattr(arguments, "takes_arguments", False):

@@ -143,6 +143,10 @@ def request(
         raise UsageError(
             f"--demo-server {given}: not a server of this machine", "write http://127.0.0.1:PORT"
         )
+    if arguments.discard and arguments.worktree is None:
+        raise UsageError(
+            "--discard goes with --worktree: nothing else is removed at the end", "add --worktree"
+        )
     agent = arguments.agent or settings.run.provider or provider.DEFAULT
     resume = None
     if arguments.resume is not None:

@@ -274,8 +274,11 @@ def get(name: str) -> Provider:
     try:
         module, _, attribute = _REGISTRY[name].partition(":")
     except KeyError:
-        raise UsageError(
-            f"there is no agent {name!r}", f"the agents are: {', '.join(names())}"
-        ) from None
+        import difflib
+
+        near = difflib.get_close_matches(name, names(), n=1)
+        known = f"the agents are: {', '.join(names())}"
+        hint = f"did you mean {near[0]}? {known}" if near else known
+        raise UsageError(f"there is no agent {name!r}", hint) from None
     adapter: Provider = getattr(importlib.import_module(module), attribute)()
     return adapter
