@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -85,7 +86,7 @@ def check_private_dir(path: Path) -> None:
     if status.st_mode & 0o077:
         raise StateError(
             f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):04o})",
-            f"chmod 700 {path}",
+            f"chmod 700 {shlex.quote(str(path))}",
         )
 
 

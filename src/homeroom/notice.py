@@ -3,6 +3,7 @@
 import math
 import os
 import pwd
+import shlex
 import stat
 import time
 from collections.abc import Callable
@@ -81,7 +82,8 @@ def warn_if_exposed(credential: Credential, tell: Tell) -> None:
     except OSError:
         return
     if mode & 0o077:
-        tell(f"warning: others can read {path} (mode {mode:04o}); run `chmod 600 {path}`")
+        cure = f"chmod 600 {shlex.quote(str(path))}"
+        tell(f"warning: others can read {path} (mode {mode:04o}); run `{cure}`")
 
 
 def _announce_expiry(decided: Plan, credential: Credential, tell: Tell) -> None:

@@ -29,7 +29,9 @@ class Scene:
     paths: Paths
     env: dict[str, str]
 
-    def begin(self, state: record.RunState = "running", supervisor: int = 1) -> str:
+    def begin(
+        self, state: record.RunState = "running", supervisor: int = 1, **more: Any
+    ) -> str:
         run_id = home.new_run_id()
         for directory in (self.paths.state, self.paths.runs):
             directory.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -44,6 +46,7 @@ class Scene:
                 created=time.time(),
                 supervisor=supervisor,
                 supervisor_identity=process.identity(supervisor),
+                **more,
             ),
         )
         instance = instance_of(self.paths, run_id)
@@ -55,8 +58,8 @@ class Scene:
             (place / "credential").write_text(SECRET)
         return run_id
 
-    def alive(self) -> tuple[str, RunLock]:
-        run_id = self.begin()
+    def alive(self, **more: Any) -> tuple[str, RunLock]:
+        run_id = self.begin(**more)
         held = lock.try_acquire(lock_file(self.paths, run_id))
         assert held
         return run_id, held

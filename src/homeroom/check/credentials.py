@@ -1,6 +1,7 @@
 """Probes of the credentials that a start would use."""
 
 import os
+import shlex
 import stat
 import time
 from collections.abc import Iterator
@@ -66,7 +67,8 @@ def _modes(name: str, around: Surroundings) -> Finding:
     if opened:
         mode = stat.S_IMODE(os.stat(opened[0]).st_mode)
         return fail(
-            f"{opened[0]} can be read by others (mode {mode:04o})", f"chmod 600 {opened[0]}"
+            f"{opened[0]} can be read by others (mode {mode:04o})",
+            f"chmod 600 {shlex.quote(str(opened[0]))}",
         )
     return ok(f"{len(there)} files, private") if there else skipped("there is no such file")
 

@@ -1,6 +1,7 @@
 """Probes of what homeroom keeps."""
 
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ def _permissions(around: Surroundings) -> Finding:
         if status.st_mode & 0o077:
             wrong.append(str(path))
     if wrong:
-        return fail(f"open to other users: {', '.join(wrong)}", f"chmod 700 {' '.join(wrong)}")
+        return fail(f"open to other users: {', '.join(wrong)}", f"chmod 700 {shlex.join(wrong)}")
     return ok("every directory is yours alone")
 
 
@@ -131,7 +132,8 @@ def _records(around: Surroundings) -> Finding:
             damaged.append(path)
     if damaged:
         return warn(
-            f"{len(damaged)} records cannot be read, {damaged[0]} for one", f"rm {damaged[0]}"
+            f"{len(damaged)} records cannot be read, {damaged[0]} for one",
+            f"rm {shlex.quote(str(damaged[0]))}",
         )
     return ok(f"{len(files)} records")
 

@@ -23,6 +23,8 @@ examples:
   homeroom list --watch      again every second, until Ctrl-C
   homeroom list --json       one JSON document (docs/reference/json.md)"""
 _HEAD_LIMIT = 65536
+# Which columns are spans of time.
+_TIMES = (3, 4)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
@@ -133,7 +135,7 @@ def _last_activity(places: "Paths", run: "Found") -> float | None:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    lines = [f"{'RUN':<16} {'STATE':<9} {'AGENT':<8} {'AGE':>5} {'IDLE':>5} {'HELD':<10} WORKSPACE"]
+    table = [("RUN", "STATE", "AGENT", "AGE", "IDLE", "HELD", "WORKSPACE")]
     now = time.time()
     for row in rows:
         label = row["name"] or row["run_id"][:12]
@@ -143,12 +145,30 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         held = "container" if row["container"] else row["session"]
         if row["container"] and row["session"] == "tmux":
             held = "tmux+container"
-        lines.append(
-            f"{label:<16} {row['state'] + status:<9} {row['provider']:<8}"
-            f" {_ago(now, row['created']):>5} {idle:>5} {held:<10}"
-            f" {row['workspace']}{branch}"
+        table.append(
+            (
+                label,
+                row["state"] + status,
+                row["provider"],
+                _ago(now, row["created"]),
+                idle,
+                held,
+                row["workspace"] + branch,
+            )
         )
-    return "\n".join(map(printable, lines))
+    return _aligned([tuple(map(printable, cells)) for cells in table])
+
+
+def _aligned(table: Sequence[tuple[str, ...]]) -> str:
+    """Make each column as wide as its widest cell shows; times stand on the right."""
+    from rich.cells import cell_len
+
+    columns = list(zip(*table, strict=True))
+    for at, column in enumerate(columns):
+        gaps = [" " * (max(map(cell_len, column)) - cell_len(cell)) for cell in column]
+        pairs = zip(column, gaps, strict=True)
+        columns[at] = tuple(f"{gap}{cell}" if at in _TIMES else cell + gap for cell, gap in pairs)
+    return "\n".join(" ".join(cells).rstrip() for cells in zip(*columns, strict=True))
 
 
 def _ago(now: float, then: float | None) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -48,7 +49,9 @@ def _attach(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     run_id = find.one(places, arguments.run, alive=True).record.run_id
     argv = Tmux(places, environ).attach_argv(run_id)
     if not terminal.is_interactive():
-        raise UsageError("attach needs a terminal", f"homeroom logs -f {arguments.run}")
+        raise UsageError(
+            "attach needs a terminal", f"homeroom logs -f {shlex.quote(arguments.run)}"
+        )
     # Within the user's own tmux as well: this server is another one.
     inner = {name: value for name, value in environ.items() if name != "TMUX"}
     os.execve(argv[0], argv, inner)  # noqa: S606

@@ -1,6 +1,7 @@
 """Finding runs: all of them, or the one that a user means."""
 
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -153,7 +154,7 @@ def refuse_taken(paths: Paths, name: str | None, run_id: str | None = None) -> N
         if other.is_alive and other.record.name == name and other.record.run_id != run_id:
             raise UsageError(
                 f"a live run is called {name!r} already: {other.record.run_id[:12]}",
-                f"choose another --name, or run `homeroom stop {name}`",
+                f"choose another --name, or run `homeroom stop {shlex.quote(name)}`",
             )
 
 

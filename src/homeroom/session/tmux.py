@@ -170,7 +170,8 @@ class Tmux:
         except subprocess.TimeoutExpired as error:
             raise ToolError(
                 f"tmux {words[0]} did not answer within {_TIME_LIMIT:.0f} seconds",
-                f"end its server, and with it the runs that it holds: fuser -k {self.socket}",
+                "end its server, and with it the runs that it holds: "
+                f"fuser -k {shlex.quote(str(self.socket))}",
             ) from error
         except OSError as error:
             raise ToolError(f"tmux cannot be run: {error.strerror}", _CURE) from error

@@ -1,0 +1,43 @@
+"""``homeroom list``: what a person reads there, with no agent and no sandbox."""
+
+import pytest
+
+from homeroom.errors import UsageError
+from homeroom.run import find
+from tests.life.scene import Scene
+from tests.support.cli import run_homeroom
+
+
+def listed(scene: Scene) -> list[str]:
+    done = run_homeroom("list", "--all", env=scene.env, cwd=scene.paths.state)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_each_column_begins_where_its_title_does(scene: Scene) -> None:
+    """However long a state, a name or how a run is held."""
+    scene.begin("ended", name="s", exit_status=143)
+    scene.begin("failed", name="a name that is longer than most", exit_status=76)
+    scene.begin(name="\u540d\u524d", session="tmux", container=True)
+    head, *rows = listed(scene)
+    assert len(rows) == 3
+    for row in rows:
+        # What is shown in two columns is one letter.
+        wide = row.count("\u540d") + row.count("\u524d")
+        for title, known in (("STATE", ("ended", "failed", "crashed")), ("AGENT", ("claude",))):
+            assert row[head.index(title) - wide :].startswith(known), row
+        held = row[head.index("HELD") - wide :]
+        assert held.startswith(("foreground", "tmux+container")), row
+        assert row[head.index("WORKSPACE") - wide :] == "/some/where"
+
+
+def test_a_command_in_a_hint_can_be_pasted_whatever_the_name(scene: Scene) -> None:
+    run_id, held = scene.alive(name="two words")
+    try:
+        with pytest.raises(UsageError) as told:
+            find.refuse_taken(scene.paths, "two words")
+        assert told.value.hint is not None
+        assert "`homeroom stop 'two words'`" in told.value.hint
+        assert find.one(scene.paths, "two words").record.run_id == run_id
+    finally:
+        held.release()
