@@ -319,6 +319,8 @@ def test_the_conversation_is_kept_and_can_be_read(codex: Codexes) -> None:
         messages = list(Codex().read_transcript(lines))
     assert ("user", "make the file") in [(said.role, said.text) for said in messages]
     assert ("assistant", ANSWER) in [(said.role, said.text) for said in messages]
+    # The user comes first, and not what the CLI says in the user's place.
+    assert messages[0].text == "make the file"
     roles = [said.role for said in messages]
     assert roles.count("tool call") == roles.count("tool result") == 1
     (call,) = [said.text for said in messages if said.role == "tool call"]

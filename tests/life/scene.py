@@ -29,9 +29,7 @@ class Scene:
     paths: Paths
     env: dict[str, str]
 
-    def begin(
-        self, state: record.RunState = "running", supervisor: int = 1, **more: Any
-    ) -> str:
+    def begin(self, state: record.RunState = "running", supervisor: int = 1, **more: Any) -> str:
         run_id = home.new_run_id()
         for directory in (self.paths.state, self.paths.runs):
             directory.mkdir(parents=True, mode=0o700, exist_ok=True)

@@ -43,10 +43,40 @@ Stop = [{{ command = "{HOOK}" }}]
         *(
             json.dumps({"timestamp": _WHEN, "type": "response_item", "payload": item})
             for item in (
+                # What the CLI says before the user does, and about a skill that is called.
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "input_text",
+                            "text": "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nBe brief"
+                            "\n</INSTRUCTIONS>",
+                        },
+                        {
+                            "type": "input_text",
+                            "text": "<environment_context>\n  <cwd>/x</cwd>\n"
+                            "</environment_context>",
+                        },
+                    ],
+                },
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [
+                        {"type": "input_text", "text": "<skill>\n<name>ship</name>\n</skill>"}
+                    ],
+                },
                 {
                     "type": "message",
                     "role": "user",
                     "content": [{"type": "input_text", "text": "Which files are there?"}],
+                },
+                # A user who speaks of it has said it.
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "<environment_context> is what?"}],
                 },
                 {
                     "type": "message",
@@ -60,6 +90,7 @@ Stop = [{{ command = "{HOOK}" }}]
     ]
     conversation = [
         Message("user", "Which files are there?", _WHEN),
+        Message("user", "<environment_context> is what?", _WHEN),
         Message("assistant", "I look.", _WHEN),
         Message("tool call", 'shell {"command":["ls"]}', _WHEN),
         Message("tool result", "README", _WHEN),

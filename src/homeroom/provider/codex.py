@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from homeroom import seeding
 from homeroom.credential.secret import Credential, Secret, digest
-from homeroom.provider import common
+from homeroom.provider import codex_transcript, common
 from homeroom.provider.codex_preferences import preferences
 from homeroom.provider.values import (
     DeepLink,
     LoginWay,
     MasterStore,
-    Message,
     Needs,
     Room,
     SeedFile,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from homeroom.credential.secret import CredentialKind
-    from homeroom.provider.values import SlashCommand
+    from homeroom.provider.values import Message, SlashCommand
 
 _CONFIG = ".codex/config.toml"
 _AUTH = ".codex/auth.json"
@@ -254,11 +253,7 @@ class Codex:
 
     def read_transcript(self, lines: Iterator[bytes]) -> Iterator[Message]:
         """Read the items that went to the model and came from it."""
-        for entry in common.parse_lines(lines):
-            item = entry.get("payload")
-            if entry.get("type") == "response_item" and isinstance(item, dict):
-                at = entry.get("timestamp")
-                yield from _messages(item, at if isinstance(at, str) else None)
+        return codex_transcript.read(lines)
 
     def commands(self, home: Path, workspace: Path) -> Sequence[SlashCommand]:
         """Look for skills; commands of the user's own (``prompts/``) are gone."""
@@ -296,24 +291,3 @@ def _credential(document: dict[str, Any], path: Path) -> Credential | None:
         )
     key = document.get("OPENAI_API_KEY")
     return Credential("api-key", Secret(key), str(path)) if isinstance(key, str) and key else None
-
-
-def _messages(item: dict[str, Any], at: str | None) -> Iterator[Message]:
-    kind = item.get("type")
-    if kind == "message" and item.get("role") in ("user", "assistant"):
-        parts = item.get("content")
-        texts = [
-            str(part.get("text", ""))
-            for part in (parts if isinstance(parts, list) else ())
-            if isinstance(part, dict)
-        ]
-        yield Message(item["role"], "\n".join(texts), at)
-    elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        call = item.get("arguments") or item.get("input") or item.get("action")
-        yield Message("tool call", f"{item.get('name', kind)} {_text(call)}", at)
-    elif kind in ("function_call_output", "custom_tool_call_output"):
-        yield Message("tool result", _text(item.get("output")), at)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
