@@ -27,6 +27,8 @@ def start(
     environ: Mapping[str, str],
     paths: Paths,
     directory: Path,
+    name: str | None,
+    agent: str,
     in_memory: Path | None = None,
 ) -> Record:
     """Start ``homeroom`` again in a session that outlives this terminal.
@@ -37,6 +39,8 @@ def start(
             and a terminal server that is already running has an environment of its own.
         paths: homeroom's directories.
         directory: Where it starts.
+        name: What the user calls the run, or None.
+        agent: The provider's name. Both are for the session's status line.
         in_memory: The place in memory for rooms, where nothing of a credential may come to
             a disk; else None.
 
@@ -56,7 +60,7 @@ def start(
     order = (in_memory or paths.runs) / f"{run_id}.order"
     tmux = Tmux(paths, environ)
     held = _module("homeroom.detach", str(order))
-    tmux.hold(run_id, held, directory)
+    tmux.hold(run_id, held, directory, f"{name or run_id[:12]} ({agent})")
     words = [*argv[:1], "--run-id", run_id, *argv[1:]]
     document = {"argv": words, "environ": dict(environ), "directory": str(directory)}
     # Last: whoever is held waits for it, so that its first words are in the log.

@@ -142,6 +142,7 @@ class _Run:
             name=decided.wish.request.name,
             session=decided.wish.request.session,
             container=decided.housing is not None,
+            trial=decided.wish.request.trial,
         )
         self._record = adoption.marked(self._record, decided)
         self._injected: str | None = None
@@ -220,9 +221,9 @@ class _Run:
             unwind.add(lambda: self._status is None or before_wipe(self._plan))
         if self._record.grant_from is not None:
             unwind.add(self._adopt)
-        if self._config.run.archive != "never":
-            unwind.add(self._archive)
         asked = self._plan.wish.request
+        if self._config.run.archive != "never" and not asked.trial:
+            unwind.add(self._archive)
         limits = Limits(asked.limit, asked.max_idle, self._last_activity)
         grace = self._config.run.stop_grace
         held = self._spawner(unwind)

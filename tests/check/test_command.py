@@ -18,7 +18,7 @@ from homeroom.check import catalogue
 from homeroom.check.model import Probe
 from homeroom.errors import UsageError
 from tests.check.machine import Machine, found, orphan, own_file, verdicts, write_state
-from tests.support.cli import homeroom_argv
+from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.runs import assert_nothing_left
 from tests.support.terminal import Terminal
 from tests.support.tree import changes, snapshot
@@ -229,6 +229,8 @@ def test_a_whole_check_leaves_nothing(tidy: Machine) -> None:
     document = tidy.check(status=0)
     assert verdicts(document)[f"onboarding.{provider.DEFAULT}"] == "ok"
     assert_tidy(tidy)
+    listed = run_homeroom("list", "--all", env=tidy.env, cwd=tidy.cwd)
+    assert listed.stdout == "no runs\n", "what check tried is listed as the user's own runs"
 
 
 def in_the_sandbox(machine: Machine) -> bool:

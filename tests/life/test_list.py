@@ -41,3 +41,13 @@ def test_a_command_in_a_hint_can_be_pasted_whatever_the_name(scene: Scene) -> No
         assert find.one(scene.paths, "two words").record.run_id == run_id
     finally:
         held.release()
+
+
+def test_what_check_tried_is_not_among_the_runs_that_were(scene: Scene) -> None:
+    """While it is alive, or crashed and not swept, it is told of as any other."""
+    kept, tried = scene.begin("ended"), scene.begin("ended", trial=True)
+    crashed = scene.begin(trial=True)
+    shown = "\n".join(listed(scene))
+    assert kept[:12] in shown
+    assert crashed[:12] in shown
+    assert tried[:12] not in shown

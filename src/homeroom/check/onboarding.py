@@ -74,7 +74,7 @@ def _reaches_prompt(name: str, around: Surroundings) -> Finding:
     around.require_toolchain()
     ensure_private_dir(around.paths.state)
     agent = provider.get(name)
-    argv = [sys.executable, "-P", "-m", "homeroom", "start", name, "--demo"]
+    argv = [sys.executable, "-P", "-m", "homeroom", "start", name, "--demo", "--trial"]
     with tempfile.TemporaryDirectory(
         prefix="homeroom-check-", dir=around.paths.temp.parent
     ) as work:

@@ -170,6 +170,7 @@ def request(
         discard=arguments.discard,
         name=getattr(arguments, "name", None),
         run_id=run_id,
+        trial=getattr(arguments, "trial", False),
         session="tmux" if run_id else "foreground",
         container=arguments.session == "container",
         limit=getattr(arguments, "timeout", None),

@@ -76,7 +76,9 @@ def _shown(arguments: argparse.Namespace, places: "Paths") -> str:
     rows = [
         _row(places, run)
         for run in runs
-        if arguments.all or run.is_alive or run.record.state not in record.FINAL
+        if run.is_alive
+        or run.record.state not in record.FINAL
+        or (arguments.all and not run.record.trial)
     ]
     if arguments.json:
         return json.dumps({"schema": 1, "runs": rows}, indent=2)

@@ -1,6 +1,7 @@
 """``homeroom start``: a run in the foreground."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,6 +71,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     # For a session that was told to hold a run: its id was made up by who told it.
     parser.add_argument("--run-id", help=argparse.SUPPRESS)
+    # For `check`: nobody wants to see afterwards that it tried an agent.
+    parser.add_argument("--trial", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(handler=run, takes_arguments=True)
 
 
@@ -138,9 +141,11 @@ def _detach(
         environ,
         places,
         Path.cwd(),
+        request.name,
+        decided.provider.name,
         decided.instance.place,
     )
-    short = record.name or record.run_id[:12]
+    short = shlex.quote(record.name or record.run_id[:12])
     print(record.run_id)
     _tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
     return 0

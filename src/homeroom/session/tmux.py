@@ -59,11 +59,12 @@ class Tmux:
             raise ToolError("tmux is not installed, which holds detached runs", _CURE)
         return [program, "-S", str(self.socket), "-f", "/dev/null", *words]
 
-    def hold(self, run_id: str, argv: Sequence[str], directory: Path) -> None:
+    def hold(self, run_id: str, argv: Sequence[str], directory: Path, label: str) -> None:
         """Start a program in a session of its own, with its output logged.
 
         Args:
             run_id: The session's name.
+            label: What its status line calls it.
             argv: The program. It must wait until it is told to begin: what it says before
                 the log is connected is lost.
             directory: Where it starts.
@@ -87,11 +88,28 @@ class Tmux:
             self._run(*start, *(_word(word) for word in argv))
             # Not the user's terminal: the shell that tmux starts for this only appends.
             self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
+            self._label(run_id, label)
         except BaseException:
             with contextlib.suppress(ToolError):
                 self._call("kill-session", "-t", f"={run_id}")
             log.unlink(missing_ok=True)
             raise
+
+    def _label(self, run_id: str, label: str) -> None:
+        """Have the status line say whose terminal this is, and how to leave it."""
+        target = ("-q", "-t", f"={run_id}:")
+        options = (
+            # Of the user's own making, and so not for tmux to expand: it is only a value.
+            (*target, "@homeroom", _word(label)),
+            (*target, "status-left", " #{@homeroom} "),
+            (*target, "status-left-length", "100"),
+            (*target, "status-right", " leave it running: Ctrl-B, then D "),
+            ("-w", *target, "window-status-format", ""),
+            ("-w", *target, "window-status-current-format", ""),
+        )
+        words = [word for option in options for word in (";", "set-option", *option)]
+        # Only a look, and no reason to end a run.
+        self._call(*words[1:])
 
     def has(self, run_id: str) -> bool:
         """Tell whether a session is there."""
