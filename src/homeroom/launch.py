@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from homeroom import adoption, archive, farewell, home, memory, notice, plan, worktree
+from homeroom import adoption, archive, farewell, home, memory, notice, plan, readiness, worktree
 from homeroom.config import Config
 from homeroom.errors import EndedBySignalError, HomeroomError, SandboxError, StateError
 from homeroom.files import ensure_private_dir, explain, is_there
@@ -98,7 +98,7 @@ def _allocate(
         run_id = request.run_id or home.new_run_id()
         known = existing(memory.known(paths))
         decided = plan.make(request, environ, paths, config, run_id)
-        plan.require_tools(decided, environ, paths)
+        readiness.require(decided, environ, paths)
         ensure_private_dir(paths.state)
         ensure_private_dir(paths.runs)
         # A sweep may be looking at the new file at this very moment: then another id.

@@ -47,6 +47,24 @@ def announce(decided: Plan, tell: Tell) -> None:
         _announce_expiry(decided, credential, tell)
 
 
+def warn_of_no_login(decided: Plan, run: str, tell: Tell) -> None:
+    """Say when the agent of a run that nobody watches waits at its prompt, logged out.
+
+    Its own login cannot be had in there: the hosts of that are not among the room's.
+
+    Args:
+        decided: The run.
+        run: By what commands find it, quoted for a shell.
+        tell: Says a line to the user.
+    """
+    if decided.credential is None:
+        name = decided.provider.name
+        tell(
+            f"{name} is not logged in there and can do nothing yet: `homeroom stop {run}`, run "
+            f"`{vault.command('login', name, vault.DEFAULT_PROFILE)}`, and start it again"
+        )
+
+
 def warn_of_logout(place: Path | None, tell: Tell) -> None:
     """Say when a run that outlives its terminal would lose its room at the last logout.
 

@@ -24,7 +24,7 @@ from homeroom import (
 from homeroom.choice import Chosen, Wish
 from homeroom.config import VARIABLE, Config
 from homeroom.credential.secret import Credential, Secret
-from homeroom.errors import ToolError, UsageError
+from homeroom.errors import UsageError
 from homeroom.paths import Paths
 from homeroom.policy import Policy
 from homeroom.process import RUN_VARIABLE
@@ -35,13 +35,12 @@ from homeroom.sandbox import Command, Host, Inside, Mode
 from homeroom.sandbox.srt import SHARED, Srt, find_programs, image_programs, sandbox_path
 from homeroom.toolchain import store
 from homeroom.toolchain.store import Toolchain
-from homeroom.toolchain.system import locate_system_tools
 from homeroom.workspace import Workspace
 
 if TYPE_CHECKING:
     from homeroom.session.housing import Housing
 
-__all__ = ["Plan", "Request", "make", "require_tools"]
+__all__ = ["Plan", "Request", "make"]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -307,34 +306,3 @@ def _seeds(facts: _Facts, room: Room) -> tuple[SeedFile, ...]:
     identity = git.identity(facts.environ)
     own = [SeedFile(".gitconfig", content=identity.encode())] if identity else []
     return (*user, *facts.adapter.seed(room), *own)
-
-
-def require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> None:
-    """Refuse a plan whose tools are not all there and executable.
-
-    Args:
-        decided: The plan.
-        environ: The caller's environment.
-        paths: homeroom's directories.
-
-    Raises:
-        ToolError: One is missing or cannot be executed; it says which, and what to do.
-    """
-    toolchain = store.require(paths, environ)
-    if decided.housing is None:
-        locate_system_tools(environ)
-    else:
-        from homeroom.session import engine
-
-        with engine.connected(decided.housing.address) as client:
-            engine.require(client, decided.housing.image)
-    if decided.missing:
-        raise ToolError(f"{decided.missing[0]} is not on PATH", "install it, then try again")
-    for tool in toolchain.tools.values():
-        # srt and the model server are scripts that the pinned Node.js runs.
-        access = os.R_OK if tool.path.suffix == ".js" else os.R_OK | os.X_OK
-        if not os.access(tool.path, access) or not tool.path.is_file():
-            raise ToolError(
-                f"{tool.name} {tool.version} at {tool.path} is missing or not executable",
-                "remove that toolchain's directory and run `homeroom setup`",
-            )

@@ -128,6 +128,21 @@ def test_no_engine_is_told_before_anything_is_made(
     assert list((ready_home.root / "state").glob("*/*")) == []
 
 
+def test_a_dry_run_without_an_engine_is_not_ready(
+    ready_home: PrivateHome, workspace: Path, tmp_path: Path
+) -> None:
+    env = ready_home.env | {"DOCKER_HOST": f"unix://{tmp_path}/none"}
+    argv = ("dry-run", "--session", "container")
+    done = run_homeroom(*argv, env=env, cwd=workspace)
+    assert done.returncode == 0
+    said = "no container engine answers: No such file or directory"
+    assert f"\nNOT READY: {said}\n  start it" in done.stdout
+    document = json.loads(run_homeroom(*argv, "--json", env=env, cwd=workspace).stdout)
+    assert document["obstacle"]["message"] == said
+    plain = run_homeroom("dry-run", env=env, cwd=workspace)
+    assert "NOT READY" not in plain.stdout
+
+
 def test_an_engine_that_this_user_may_not_use_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def client(**_: Any) -> Any:
         denied = PermissionError(13, "Permission denied")

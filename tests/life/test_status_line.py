@@ -39,3 +39,13 @@ def test_how_to_come_back_to_it_can_be_pasted(life: Life) -> None:
     done = life.start("--detach", "--name", "two words")
     assert "`homeroom attach 'two words'`" in done.stderr
     assert "`homeroom stop 'two words'`" in done.stderr
+
+
+def test_a_detached_run_that_waits_logged_out_says_so(life: Life) -> None:
+    done = life.run("start", "--detach", "--name", "two words")
+    assert done.returncode == 0, done.stderr
+    assert "claude is not logged in there" in done.stderr
+    assert "`homeroom stop 'two words'`" in done.stderr
+    assert "`homeroom login claude`" in done.stderr
+    demo = life.start("--detach")
+    assert "not logged in" not in demo.stderr

@@ -15,7 +15,7 @@ from homeroom.errors import CredentialError
 from homeroom.provider import MasterStore, Message, Needs, SeedFile, Surfaces, common
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from homeroom.credential.secret import CredentialKind
@@ -67,6 +67,16 @@ class Qwen:
 
     def unattended(self, prompt: str) -> Sequence[str]:
         return ("-p", prompt)
+
+    def needs_login(
+        self,
+        room: Room,
+        arguments: Sequence[str],
+        passed: Collection[str],
+        seeds: Sequence[SeedFile],
+    ) -> bool:
+        del room, passed, seeds
+        return "-p" in arguments
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     Raises:
         HomeroomError: The run could not be planned.
     """
-    from homeroom import config, home, paths, plan
+    from homeroom import config, home, paths, plan, readiness
     from homeroom.cli import plan_view
 
     places = paths.locate(environ)
@@ -52,6 +52,6 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
     request = options.request(arguments, settings, places, endpoint)
     decided = plan.make(request, environ, places, settings, home.new_run_id())
-    document = plan_view.document(decided)
+    document = plan_view.document(decided, readiness.obstacle(decided, environ, places))
     print(json.dumps(document, indent=2) if arguments.json else plan_view.text(document))
     return 0

@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 from homeroom import choice
 from homeroom.cli import sources_view
+from homeroom.cli.pages import located
 from homeroom.credential.secret import Secret
 
 if TYPE_CHECKING:
+    from homeroom.errors import HomeroomError
     from homeroom.plan import Plan
 
 SCHEMA = 1
 
 
-def document(plan: "Plan") -> dict[str, Any]:
+def document(plan: "Plan", obstacle: "HomeroomError | None" = None) -> dict[str, Any]:
     """Render a plan for machines; ``docs/reference/json.md`` describes every key.
 
     Args:
         plan: What would be done.
+        obstacle: Why it could not be done now, or None.
 
     Returns:
         A document that holds no secret: each is a mask or a digest.
@@ -28,6 +31,7 @@ def document(plan: "Plan") -> dict[str, Any]:
         "provider": plan.provider.name,
         "run_id": plan.instance.run_id,
         "missing": list(plan.missing),
+        "obstacle": {"message": obstacle.message, "hint": obstacle.hint} if obstacle else None,
         "workspace": {
             "directory": str(workspace.directory),
             "root": str(workspace.root),
@@ -128,6 +132,9 @@ def text(document: dict[str, Any]) -> str:
     lines = [f"A run of {document['provider']} in {document['workspace']['directory']}", ""]
     if document["missing"]:
         lines += [f"NOT READY: {', '.join(document['missing'])} missing; run `homeroom setup`", ""]
+    elif document["obstacle"]:
+        lines += [f"NOT READY: {document['obstacle']['message']}"]
+        lines += [f"  {located(hint)}" for hint in [document["obstacle"]["hint"]] if hint] + [""]
     lines.append(f"Tools ({document['toolchain']['root']})")
     for tool in document["toolchain"]["tools"]:
         lines.append(f"  {tool['name']:<13} {tool['version']:<10} {tool['hash']}")

@@ -125,7 +125,7 @@ def _detach(
     settings: "Config",
 ) -> int:
     """Start the same command in a session of its own, and say how to come back to it."""
-    from homeroom import detach, home, notice, plan
+    from homeroom import detach, home, notice, plan, readiness
     from homeroom.run import find
 
     # What is wrong is said here, and not in a session that nobody looks at.
@@ -133,7 +133,7 @@ def _detach(
     request = options.request(arguments, settings, places, endpoint)
     find.refuse_taken(places, request.name)
     decided = plan.make(request, environ, places, settings, home.new_run_id())
-    plan.require_tools(decided, environ, places)
+    readiness.require(decided, environ, places)
     notice.warn_of_logout(decided.instance.place, _tell)
     own = [word for word in arguments.own if word != "--detach"]
     record = detach.start(
@@ -148,6 +148,7 @@ def _detach(
     short = shlex.quote(record.name or record.run_id[:12])
     print(record.run_id)
     _tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
+    notice.warn_of_no_login(decided, short, _tell)
     return 0
 
 

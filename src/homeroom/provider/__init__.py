@@ -26,7 +26,7 @@ from homeroom.provider.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from homeroom.credential.secret import Credential, CredentialKind, Secret
@@ -114,6 +114,26 @@ class Provider(Protocol):
         """Give arguments by which the CLI does one thing, asks nobody, and ends on its own.
 
         The sandbox is what confines it then.
+        """
+
+    def needs_login(
+        self,
+        room: Room,
+        arguments: Sequence[str],
+        passed: Collection[str],
+        seeds: Sequence[SeedFile],
+    ) -> bool:
+        """Tell whether arguments can only fail in a room that is logged out.
+
+        True only where that is certain: the CLI would ask its vendor's model and end, with
+        nobody there to log in, and nothing else lets it in (a variable, another model's
+        address in an argument or a file). What asks no model needs no login.
+
+        Args:
+            room: The room, as planned.
+            arguments: The user's own for the CLI.
+            passed: Names of the user's variables that the room gets.
+            seeds: What will be written into the room.
         """
 
     def resume(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from homeroom import seeding
 from homeroom.credential.secret import Credential, Secret, digest
 from homeroom.errors import CredentialError
-from homeroom.provider import claude_transcript, common
+from homeroom.provider import claude_access, claude_store, claude_transcript, common
 from homeroom.provider.claude_preferences import preferences
 from homeroom.provider.values import (
     DeepLink,
@@ -28,7 +28,7 @@ from homeroom.provider.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from homeroom.credential.secret import CredentialKind
@@ -107,7 +107,7 @@ class Claude:
         self, environ: Mapping[str, str], user_home: Path, names: Sequence[str], *, hooks: bool
     ) -> Sequence[SeedFile]:
         """Carry chosen files of the user's configuration directory."""
-        directory, state = _master(environ, user_home)
+        directory, state = claude_store.master(environ, user_home)
         return preferences(directory, state, names, hooks=hooks)
 
     def command(self, room: Room, arguments: Sequence[str]) -> Sequence[str]:
@@ -117,6 +117,17 @@ class Claude:
     def unattended(self, prompt: str) -> Sequence[str]:
         """Print the answer, with every permission that the sandbox leaves."""
         return ("-p", prompt, "--dangerously-skip-permissions")
+
+    def needs_login(
+        self,
+        room: Room,
+        arguments: Sequence[str],
+        passed: Collection[str],
+        seeds: Sequence[SeedFile],
+    ) -> bool:
+        """Look for what asks once and ends, with nothing that lets it in."""
+        machine = self.surfaces().machine
+        return claude_access.needs_login(room, arguments, passed, seeds, machine)
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]
@@ -180,12 +191,14 @@ class Claude:
 
     def discover(self, environ: Mapping[str, str], user_home: Path) -> Credential | None:
         """Read ``.credentials.json`` and, beside it, the account that the CLI remembers."""
-        path, document = _read_master(environ, user_home)
+        path, document = claude_store.read_master(environ, user_home)
         grant = document.get("claudeAiOauth")
         if not isinstance(grant, dict) or not grant.get("accessToken"):
             return None
-        account = common.read_user_object(_master(environ, user_home)[1]).get("oauthAccount")
-        return _grant(grant, account, path)
+        account = common.read_user_object(claude_store.master(environ, user_home)[1]).get(
+            "oauthAccount"
+        )
+        return claude_store.as_credential(grant, account, path)
 
     def inject(self, room: Room, credential: Credential) -> Mapping[str, Secret]:
         """Write the grant, or approve the key and pass it on.
@@ -226,7 +239,7 @@ class Claude:
             return None
         account = common.read_room_object(home, _STATE).get("oauthAccount")
         with contextlib.suppress(CredentialError):
-            return _grant(grant, account, home / _CREDENTIALS)
+            return claude_store.as_credential(grant, account, home / _CREDENTIALS)
         return None
 
     def restore(self, environ: Mapping[str, str], user_home: Path, renewed: Credential) -> bool:
@@ -234,7 +247,7 @@ class Claude:
         current = self.discover(environ, user_home)
         if current is None or not renewed.supersedes(current, self.account_key):
             return False
-        path, document = _read_master(environ, user_home)
+        path, document = claude_store.read_master(environ, user_home)
         grant = json.loads(renewed.secret.reveal())
         common.replace_user_object(path, {**document, "claudeAiOauth": grant})
         return True
@@ -312,38 +325,3 @@ class Claude:
         return DeepLink(
             f"{_SITE}/session_{re.sub('^(session|cse)_', '', session)}", is_generic=False
         )
-
-
-def _master(environ: Mapping[str, str], user_home: Path) -> tuple[Path, Path]:
-    """Tell the user's configuration directory and the state file that goes with it."""
-    moved = environ.get("CLAUDE_CONFIG_DIR", "")
-    if moved:
-        return user_home / moved, user_home / moved / ".claude.json"
-    return user_home / ".claude", user_home / ".claude.json"
-
-
-def _read_master(environ: Mapping[str, str], user_home: Path) -> tuple[Path, dict[str, Any]]:
-    secure = environ.get("CLAUDE_SECURESTORAGE_CONFIG_DIR", "")
-    directory = user_home / secure if secure else _master(environ, user_home)[0]
-    path = directory / ".credentials.json"
-    return path, common.read_user_object(path)
-
-
-def _is_moment(value: object) -> bool:
-    # Up to the year 9999 in milliseconds; JSON has numbers that no clock shows.
-    return isinstance(value, int | float) and 0 <= value < 10_000 * 366 * 86_400_000
-
-
-def _grant(grant: dict[str, Any], account: object, path: Path) -> Credential:
-    if not isinstance(grant["accessToken"], str):
-        raise CredentialError(f"{path}: accessToken is not a text", common.CURE)
-    expires = grant.get("expiresAt")
-    if expires is not None and not _is_moment(expires):
-        raise CredentialError(f"{path}: expiresAt is not a time", common.CURE)
-    return Credential(
-        kind="oauth",
-        secret=Secret(json.dumps(grant)),
-        source=str(path),
-        account=json.dumps(account) if isinstance(account, dict) else None,
-        expires_at=expires / 1000 if expires else None,
-    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeroom import seeding
 from homeroom.credential.secret import Credential, Secret, digest
-from homeroom.provider import codex_transcript, common
+from homeroom.provider import codex_access, codex_transcript, common
 from homeroom.provider.codex_preferences import preferences
 from homeroom.provider.values import (
     DeepLink,
@@ -26,7 +26,7 @@ from homeroom.provider.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from homeroom.credential.secret import CredentialKind
     from homeroom.provider.values import Message, SlashCommand
@@ -116,6 +116,17 @@ class Codex:
     def unattended(self, prompt: str) -> Sequence[str]:
         """Execute once; the seeded policy asks for nothing."""
         return ("exec", prompt)
+
+    def needs_login(
+        self,
+        room: Room,
+        arguments: Sequence[str],
+        passed: Collection[str],
+        seeds: Sequence[SeedFile],
+    ) -> bool:
+        """Look for what asks once and ends, with nothing that lets it in."""
+        machine = self.surfaces().machine
+        return codex_access.needs_login(room, arguments, passed, seeds, machine)
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]

@@ -4,14 +4,14 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from homeroom import seeding
 from homeroom.errors import CredentialError, StorageError
 from homeroom.files import read_regular
-from homeroom.provider.values import SeedFile, SlashCommand
+from homeroom.provider.values import Room, SeedFile, SlashCommand
 
 _LIMIT = 64 * 1024 * 1024
 _TRANSCRIPT_LIMIT = 1024 * 1024 * 1024
@@ -175,6 +175,37 @@ def copy_tree(directory: Path, to: str) -> list[SeedFile]:
                 )
             seeds.append(SeedFile(f"{to}/{path.relative_to(directory)}", content=content))
     return seeds
+
+
+def settings_mention(
+    room: Room, seeds: Iterable[SeedFile], names: Iterable[str], words: Collection[str]
+) -> bool:
+    """Tell whether a room's settings hold one of some words, or may do so.
+
+    Args:
+        room: The room, as planned.
+        seeds: What will be written into it; JSON and TOML count.
+        names: The project's files, looked for from the workspace up to the project's top.
+        words: The words.
+
+    Returns:
+        Whether one is there; True as well where a file is there and cannot be read.
+    """
+    texts = [
+        json.dumps(seed.patch).encode() if seed.patch is not None else seed.content
+        for seed in seeds
+        if seed.path.endswith((".json", ".toml"))
+    ]
+    directory, top = room.workspace.directory, room.workspace.root
+    places = [at for at in (directory, *directory.parents) if at.is_relative_to(top)]
+    for path in [at / name for at in places for name in names]:
+        try:
+            texts.append(read_regular(path, _LIMIT, follow=True))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, StorageError):
+            return True
+    return any(word.encode() in text for text in texts for word in words)
 
 
 def built_in_commands(agent: str) -> list[SlashCommand]:

@@ -29,7 +29,7 @@ from homeroom.provider import (
 from homeroom.toolchain.store import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from homeroom.credential.secret import CredentialKind
@@ -87,6 +87,17 @@ class FakeProvider:
     def unattended(self, prompt: str) -> Sequence[str]:
         """Say one thing."""
         return (prompt,)
+
+    def needs_login(
+        self,
+        room: Room,
+        arguments: Sequence[str],
+        passed: Collection[str],
+        seeds: Sequence[SeedFile],
+    ) -> bool:
+        """It needs no model, and so no login."""
+        del room, arguments, passed, seeds
+        return False
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]

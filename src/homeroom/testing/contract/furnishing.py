@@ -167,6 +167,13 @@ class Furnishing(AdapterTest):
             arguments = list(self.provider().unattended(prompt))
             assert arguments.count(prompt) == 1, f"{prompt!r} became {arguments}"
 
+    def test_what_asks_no_model_needs_no_login(self, tmp_path: Path) -> None:
+        """A prompt for a person, who can log in there, and the CLI's own help start logged out."""
+        room = self.planned_room(tmp_path / "home", tmp_path / "work")
+        for arguments in ([], ["--help"], ["--version"], ["two words"], [""]):
+            needs = self.provider().needs_login(room, arguments, (), self.provider().seed(room))
+            assert not needs, f"{arguments} would be refused"
+
     def test_what_is_outside_of_the_home_is_named(self) -> None:
         """Machine files by their paths, inherited and obeyed ones by names below a directory."""
         surfaces = self.provider().surfaces()
