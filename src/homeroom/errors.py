@@ -75,7 +75,7 @@ class TryAgainError(HomeroomError):
 
 
 class CredentialError(HomeroomError):
-    """Credentials are there but cannot be used."""
+    """Credentials are there but cannot be used, or a run that needs some has none."""
 
     exit_code = 76
     kind = "credential"
