@@ -1,6 +1,7 @@
 """A git worktree for one run, so that several can work on one repository at once."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -76,7 +77,7 @@ class Git:
             # A FIFO that an agent made where git looks for a file, for one.
             raise WorkspaceError(
                 f"git {words[0]} in {directory} did not end within {_limit(words):.0f} seconds",
-                f"see what hinders it: git -C {directory} {words[0]}",
+                f"see what hinders it: git -C {shlex.quote(str(directory))} {words[0]}",
             ) from error
 
     def _called(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
