@@ -69,7 +69,9 @@ def _require_login(decided: Plan) -> None:
     if decided.chosen.origin is not None or decided.wish.request.login is not None:
         return
     provider, request = decided.provider, decided.wish.request
-    passed = (*decided.wish.config.environment.inherit, *request.inherit)
+    inherited = decided.wish.config.environment.inherit
+    # One that the configuration names and that is not set is passed over.
+    passed = [*request.inherit, *(name for name in inherited if name in decided.wish.environ)]
     if provider.needs_login(decided.room, request.arguments, passed, decided.seeds):
         raise CredentialError(
             f"{provider.name} is not logged in, and this run could not ask anybody to log in",

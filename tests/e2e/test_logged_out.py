@@ -55,3 +55,25 @@ def test_who_wants_to_be_logged_out_is(ready_home: PrivateHome, workspace: Path)
     words = ("start", "--no-credentials", "--", "-p", "hi")
     done = run_homeroom(*words, env=ready_home.env, cwd=workspace)
     assert (done.returncode, "Not logged in" in done.stdout) == (1, True), done.stderr
+
+
+def test_a_key_under_the_agents_own_name_is_a_way_in(
+    ready_home: PrivateHome, workspace: Path
+) -> None:
+    """Passed by the option or by the configuration; one that is not set lets nobody in."""
+    words = ("dry-run", "--json")
+    once = ("--", "-p", "hi")
+    config = ready_home.root / "config" / "config.toml"
+    env = ready_home.env | {"ANTHROPIC_API_KEY": "sk-ant-api03-of-no-worth"}
+
+    def obstacle(env: dict[str, str], *options: str) -> object:
+        done = run_homeroom(*words, *options, *once, env=env, cwd=workspace)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["obstacle"]
+
+    assert obstacle(env), "a variable that is not passed on is none"
+    assert obstacle(env, "--env", "ANTHROPIC_API_KEY") is None
+    config.parent.mkdir(mode=0o700, parents=True)
+    config.write_text('[environment]\ninherit = ["ANTHROPIC_API_KEY"]\n')
+    assert obstacle(env) is None
+    assert obstacle(ready_home.env)
