@@ -16,7 +16,7 @@ def test_help_is_a_word_as_well(private_home: PrivateHome, words: tuple[str, ...
 
 
 def test_help_on_a_misspelt_command_names_the_near_one(private_home: PrivateHome) -> None:
-    done = run_homeroom("help", "strat", env=private_home.env, cwd=private_home.home)
+    done = run_homeroom("help", "stat", env=private_home.env, cwd=private_home.home)
     assert done.returncode == 2
     assert "did you mean start?" in done.stderr
 
