@@ -1,6 +1,7 @@
 """Without any login: what could only fail is refused at once, and all else starts."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,21 @@ import pytest
 from homeroom import provider
 from tests.conftest import PrivateHome
 from tests.support.cli import run_homeroom
-from tests.support.runs import leftovers
+from tests.support.runs import leftovers, processes
 
 REFUSED = 76
 ONCE = {"claude": ("-p", "hi"), "codex": ("exec", "hi")}
 
 
+@pytest.fixture
+def _nothing_goes_on(ready_home: PrivateHome) -> Iterator[None]:
+    """Where a run was not refused, nobody would end it."""
+    yield
+    for left in processes(ready_home.root):
+        left.kill()
+
+
+@pytest.mark.usefixtures("_nothing_goes_on")
 @pytest.mark.parametrize("agent", provider.names())
 @pytest.mark.parametrize("how", ["plain", "afk", "detached"])
 def test_one_answer_is_refused_with_what_to_do(
