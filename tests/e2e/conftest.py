@@ -12,6 +12,7 @@ from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
 from tests.e2e.runner import TOUCH, Runner
 from tests.e2e.session import ANSWER, Session
+from tests.e2e.slow import SlowSandbox
 from tests.e2e.tools import furnish
 from tests.support.model_server import ModelServer, calls, model_server, says
 from tests.support.runs import Journal, assert_nothing_left
@@ -70,6 +71,11 @@ def terminal() -> Iterator[Terminal]:
 @pytest.fixture
 def session(terminal: Terminal, ready_home: PrivateHome, workspace: Path) -> Session:
     return Session(terminal, ready_home, workspace)
+
+
+@pytest.fixture
+def slow(ready_home: PrivateHome, toolchain: Toolchain, tmp_path: Path) -> SlowSandbox:
+    return SlowSandbox(ready_home, toolchain, tmp_path / "slow")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Starts runs of the real agent, as tests need them."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from tests.support.runs import Journal
 
 # Said in a prompt, it makes the agent run the prompt's first line in its shell.
 TOUCH = "make the file"
+# A sweep leaves alone what is younger than five minutes.
+_OLD = 600
 
 
 def wait_until(condition: Callable[[], object], timeout: float = 20) -> None:
@@ -140,3 +143,17 @@ def with_tool(toolchain: Toolchain, directory: Path, **replaced: Path) -> Path:
         document["tools"][name]["path"] = own
     (root / MARK).write_text(json.dumps(document))
     return root
+
+
+def age(root: Path) -> None:
+    """Make everything that runs have left look old enough for a sweep."""
+    past = time.time() - _OLD
+    for path in (root / "state").glob("*/*"):
+        os.utime(path, (past, past))
+
+
+def sweep(home: PrivateHome, *options: str) -> list[dict[str, str]]:
+    done = run_homeroom("sweep", "--json", *options, env=home.env, cwd=home.home)
+    assert (done.returncode, done.stderr) == (0, "")
+    entries: list[dict[str, str]] = json.loads(done.stdout)["entries"]
+    return entries

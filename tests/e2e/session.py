@@ -43,8 +43,12 @@ class Session:
         self.terminal.wait_for(SHELL_PROMPT)
 
     def type_start(self, url: str, *arguments: str) -> None:
+        self.type_how('{}; echo "status:" $?', url, *arguments)
+
+    def type_how(self, how: str, url: str, *arguments: str) -> None:
+        """Type a start into the shell, at the braces of a line."""
         argv = homeroom_argv("start", "--demo-server", url, "--", *arguments)
-        self.enter(f'clear; {shlex.join(argv)}; echo "status:" $?')
+        self.enter(f"clear; {how.format(shlex.join(argv))}")
 
     def enter(self, line: str) -> None:
         self.terminal.write(line)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -12,9 +11,8 @@ from subprocess import CompletedProcess
 import pytest
 
 from homeroom.toolchain.store import Toolchain
-from tests.e2e.runner import Runner, wait_until
+from tests.e2e.runner import Runner, age, sweep, wait_until
 from tests.e2e.session import ANSWER
-from tests.support.cli import run_homeroom
 from tests.support.model_server import ModelServer, model_server, says
 from tests.support.patched import HAPPENED, STEPS
 from tests.support.runs import Journal, assert_nothing_left, is_gone, leftovers, processes, records
@@ -23,8 +21,6 @@ from tests.support.tree import changes, snapshot
 ENDINGS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
 # From here on the agent has come and gone by itself.
 OVER = list(STEPS)[list(STEPS).index("ended") :]
-# A sweep leaves alone what is younger than five minutes.
-OLD = 600
 FEWEST_CHANGES = 30
 
 
@@ -133,7 +129,7 @@ def test_an_error_at_any_change_is_explained_and_undone(
         if leftovers(runner.home.root):
             # It was the undoing that failed: then it is said, and a sweep does it.
             age(runner.home.root)
-            assert {entry["verdict"] for entry in sweep(runner)} == {"removed"}, where
+            assert {entry["verdict"] for entry in sweep(runner.home)} == {"removed"}, where
         assert leftovers(runner.home.root) == [], where
 
 
@@ -148,21 +144,7 @@ def test_a_disk_that_gets_full_is_explained_and_nothing_is_left(
         assert not rooms(runner.home.root), where
     # A full disk had no place either for how it ended.
     age(runner.home.root)
-    sweep(runner)
-
-
-def age(root: Path) -> None:
-    """Make everything that runs have left look old enough for a sweep."""
-    past = time.time() - OLD
-    for path in (root / "state").glob("*/*"):
-        os.utime(path, (past, past))
-
-
-def sweep(runner: Runner, *options: str) -> list[dict[str, str]]:
-    done = run_homeroom("sweep", "--json", *options, env=runner.home.env, cwd=runner.home.home)
-    assert (done.returncode, done.stderr) == (0, "")
-    entries: list[dict[str, str]] = json.loads(done.stdout)["entries"]
-    return entries
+    sweep(runner.home)
 
 
 KILLED = [step for step in STEPS if step != "before the lock"]
@@ -176,13 +158,13 @@ def test_what_a_killed_supervisor_leaves_is_swept(
     done = runner.start_patched(step, "SIGKILL", journal, "-p", "hi")
     assert done.returncode == -signal.SIGKILL
     # Young as it is, only what lies in the trash already may go.
-    young = {entry["verdict"] for entry in sweep(runner) if entry["name"] in run_ids(root)}
+    young = {entry["verdict"] for entry in sweep(runner.home) if entry["name"] in run_ids(root)}
     assert young == {"spared"}
     age(root)
-    assert {entry["verdict"] for entry in sweep(runner, "--dry-run")} == {"would remove"}
-    assert {entry["verdict"] for entry in sweep(runner)} == {"removed"}
+    assert {entry["verdict"] for entry in sweep(runner.home, "--dry-run")} == {"would remove"}
+    assert {entry["verdict"] for entry in sweep(runner.home)} == {"removed"}
     assert_nothing_left(root)
-    assert sweep(runner) == []
+    assert sweep(runner.home) == []
     assert [record["state"] for record in records(root)] in ([], ["crashed"], ["ended"])
 
 
@@ -194,7 +176,7 @@ def test_a_kill_between_any_two_changes_is_recovered_from(
     for where, done in interrupted(runner, journal, "SIGKILL", part):
         assert done.returncode == -signal.SIGKILL, where
         age(root)
-        assert {entry["verdict"] for entry in sweep(runner)} <= {"removed"}, where
+        assert {entry["verdict"] for entry in sweep(runner.home)} <= {"removed"}, where
         assert leftovers(root) == [], where
 
 
@@ -215,7 +197,7 @@ def test_the_agent_of_a_killed_supervisor_is_ended(
     [agent] = [one for one in processes(root) if one.cmdline()[:1] == [claude]]
     assert not is_gone(agent)
     age(root)
-    [entry] = sweep(runner)
+    [entry] = sweep(runner.home)
     assert entry["verdict"] == "removed"
     assert "orphaned processes ended" in entry["reason"]
     assert is_gone(agent)
@@ -256,7 +238,7 @@ def test_a_live_room_is_never_swept(
     [room] = rooms(root)
     # What it holds comes and goes with the agent's work, but for these.
     held = [root / "state" / "instances" / room / name for name in ("home/.claude", "canary")]
-    [entry] = sweep(runner)
+    [entry] = sweep(runner.home)
     assert (entry["name"], entry["verdict"], entry["reason"]) == (room, "spared", "it is alive")
     (root / "state" / "last-sweep").unlink(missing_ok=True)
     assert runner.start(journal, "-p", "hi").returncode == 0

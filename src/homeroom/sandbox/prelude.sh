@@ -5,7 +5,8 @@
 # usage: prelude.sh RUNTIME CONTROL MODE
 #   RUNTIME  a directory that can be read and not written, with these lists, every entry
 #            ended by a NUL byte: unreadable, unwritable, unset, environment, argv, workspace
-#   CONTROL  a directory with the FIFOs "said" (to the supervisor) and "told" (from it)
+#   CONTROL  a directory with the FIFOs "said" (to the supervisor) and "told" (from it),
+#            both of which the supervisor keeps open as long as it lives
 #   MODE     "exec": become the agent; "job": stay its parent, so that it can be stopped
 #
 # Only built-in commands on the usual path, because every start pays for this; and nothing
@@ -14,7 +15,28 @@
 set -u
 hr_runtime=$1 hr_control=$2 hr_mode=$3
 
-say() { printf '%s\n' "$1" >"$hr_control/said"; }
+# A FIFO is opened for both directions first: opening one end alone would wait for ever for a
+# supervisor that is dead. When only that end is left, the kernel tells of its death: writing
+# fails, and reading comes to an end.
+say() {
+    exec 9<>"$hr_control/said" 8>"$hr_control/said" 9>&- || exit 1
+    printf '%s\n' "$1" >&8 2>/dev/null
+    hr_result=$?
+    exec 8>&-
+    return "$hr_result"
+}
+
+hear() {
+    exec 9<>"$hr_control/told" 8<"$hr_control/told" 9>&- || exit 1
+    IFS= read -r _ <&8
+    hr_result=$?
+    exec 8<&-
+    return "$hr_result"
+}
+
+# Else the shell would die of a word that nobody hears, before it has ended what it began. A
+# handler, unlike an ignored signal, is not inherited by the agent.
+trap : PIPE
 
 refuse() {
     say "refused $1"
@@ -90,8 +112,13 @@ cd -P -- "${hr_entries[0]}" || refuse "it cannot enter ${hr_entries[0]}"
 unset OLDPWD
 
 load argv
+
+# 6. The supervisor lets the agent in. It does not while its job is stopped or in the
+#    background: the agent would take the terminal from the shell.
+{ say "proven" && hear; } || exit 1
+
 if [ "$hr_mode" = exec ]; then
-    say "started $$"
+    say "started $$" || exit 1
     exec "${hr_entries[@]}"
     # Reached only when there was nothing to execute.
     exit 127
@@ -104,7 +131,13 @@ fi
 set -m
 "${hr_entries[@]}" <&0 &
 hr_agent=$!
-say "started $hr_agent"
+
+# Without a supervisor nobody would ever wake the agent, or end it.
+forsake() {
+    kill -KILL -- "-$hr_agent"
+    exit 137
+}
+say "started $hr_agent" || forsake
 
 # Not a loop: bash leaves every loop when a job is stopped. Not by /proc either: srt nests
 # pid namespaces and mounts /proc for the outer one, where the agent's pid is another's.
@@ -115,8 +148,7 @@ follow() {
     kill -0 "$hr_agent" || return
     case $hr_status in
     147 | 148 | 149 | 150) # 128 and SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
-        say "stopped"
-        IFS= read -r _ <"$hr_control/told"
+        { say "stopped" && hear; } || forsake
         kill -CONT -- "-$hr_agent"
         ;;
     *) sleep 0.05 ;;

@@ -23,7 +23,7 @@ class Trial(msgspec.Struct, frozen=True):
         status: Its exit status; negative for a signal that killed the sandbox itself.
         output: What it wrote to standard output.
         errors: What it wrote to standard error.
-        said: What the prelude told: ``started …`` or ``refused …``.
+        said: What the prelude told last: ``started …`` or ``refused …``.
     """
 
     status: int
@@ -80,8 +80,11 @@ def run(
     """
     sandbox.prepare(instance, policy, inside)
     command = sandbox.command(instance, "exec")
-    said = os.open(instance.control / "said", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+    said, told = (os.open(instance.control / name, flags) for name in ("said", "told"))
     try:
+        # Let in as soon as it has proven what it has to.
+        os.write(told, b"go\n")
         child = subprocess.Popen(
             command.argv,
             env=dict(command.environment),
@@ -98,9 +101,11 @@ def run(
             output, errors = child.communicate()
         finally:
             process.send_group(child.pid, signal.SIGKILL)
-        return Trial(child.returncode, _text(output), _text(errors), _text(_read(said)).strip())
+        last = _text(_read(said)).strip().rpartition("\n")[2]
+        return Trial(child.returncode, _text(output), _text(errors), last)
     finally:
         os.close(said)
+        os.close(told)
 
 
 def _read(descriptor: int) -> bytes:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 import msgspec
 
 from homeroom import process
+from homeroom.errors import EndedBySignalError
 from homeroom.home import Instance
 from homeroom.sandbox import Command, Mode
 from homeroom.session import child as local
 from homeroom.session import terminal
 from homeroom.session.child import Child
+from homeroom.session.job import Job
 from homeroom.session.signals import ENDING, Signals
 
 _START_LIMIT = 60.0
@@ -79,6 +81,7 @@ class Foreground:
         spawn: Callable[[Command], Child] = local.spawn,
     ) -> None:
         self._spawn = spawn
+        self._job = Job(signals)
         self._limits = limits or Limits()
         self._expired = False
         self._instance = instance
@@ -86,11 +89,15 @@ class Foreground:
         self._signals = signals
         self._grace = grace
         self._child: Child | None = None
+        self._is_proven = False
+        self._is_let_in = False
         self._inner: int | None = None
         self._agent: int | None = None
         self._refusal: str | None = None
         self._ended_by: int | None = None
         self._killed = False
+        self._stop_asked = False
+        self._stop_is_ours = False
         self._ladder: list[tuple[float, int]] = []
         self._interrupts: list[float] = []
         self._activity = (0.0, time.monotonic())
@@ -110,16 +117,22 @@ class Foreground:
         Raises:
             ToolError: It could not be started.
             StateError: Processes of the run could not be ended.
+            EndedBySignalError: A signal asked for the end while another job had the terminal.
         """
-        modes = terminal.remember()
+        self._signals.watch_session()
+        if not self._job.await_terminal():
+            self._signals.check()
+            raise EndedBySignalError(signal.SIGHUP)
+        # Another job's are not ours to give back.
+        modes = None if self._job.is_left_out else terminal.remember()
         control = self._instance.control
         # Both ends at once: opening then never waits, and no reader sees an end of file.
         flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
         said = os.open(control / "said", flags)
         self._told = os.open(control / "told", flags)
-        self._signals.watch_session()
         try:
-            self._child = self._spawn(command)
+            with self._job.own_input():
+                self._child = self._spawn(command)
             self._wait(self._child, said, on_start)
         finally:
             self._end_all()
@@ -142,10 +155,12 @@ class Foreground:
                     on_start(child.pid)
                 while self._signals.pending:
                     self._handle(self._signals.pending.popleft())
+                self._obey_stop()
+                self._let_in()
                 if child.poll() is not None:
                     self._listen(said)
                     return
-                if self._inner is None and time.monotonic() > start_limit:
+                if self._inner is None and time.monotonic() - self._job.paused > start_limit:
                     self._refusal = f"it did not start within {_START_LIMIT:.0f} seconds"
                     return
                 self._watch_limits(start_limit - _START_LIMIT)
@@ -186,6 +201,8 @@ class Foreground:
             word, _, detail = line.decode(errors="replace").partition(" ")
             if self._inner is None and word == "started" and detail.isdecimal():
                 self._inner = int(detail)
+            elif self._inner is None and word == "proven":
+                self._is_proven = True
             elif self._inner is None and word == "refused":
                 self._refusal = detail
             elif self._inner is not None and line == b"stopped" and self._mode == "job":
@@ -197,7 +214,7 @@ class Foreground:
         if number == signal.SIGWINCH:
             self._to_agent(signal.SIGWINCH)
         elif number == signal.SIGTSTP:
-            self._stop_agent_and_self()
+            self._stop_asked = True
         elif number == signal.SIGINT and self._inner is not None and not self._is_impatient():
             self._to_agent(signal.SIGINT)
         elif number in ENDING:
@@ -266,26 +283,60 @@ class Foreground:
             self._agent = process.find_inside(self._child.pid, self._inner)
         return self._agent is not None and process.send(self._agent, number)
 
-    def _suspend(self) -> None:
-        """The agent has stopped itself: stop as well, and wake it when the shell says so."""
-        self._signals.stop_this_job()
+    def _let_in(self) -> None:
+        """Let the agent start, when its sandbox is proven and this job has the terminal."""
+        is_due = self._is_proven and not self._is_let_in and self._ended_by is None
+        if is_due and self._await_terminal():
+            self._is_let_in = True
+            self._wake()
+
+    def _await_terminal(self) -> bool:
+        has_it = self._job.await_terminal()
+        if not has_it and not self._signals.is_ending():
+            self._begin_end(signal.SIGHUP)
+        return has_it
+
+    def _wake(self) -> None:
         # The agent can fill the FIFO: then there is enough in it to be told by.
         with contextlib.suppress(BlockingIOError):
             os.write(self._told, b"go\n")
+
+    def _suspend(self) -> None:
+        """The agent has stopped: stop as well, and wake it when the shell says so."""
+        # One that read no keys, and so was stopped by us, may go on behind the shell's back
+        # (`bg`). Any other would take the terminal.
+        is_modest = self._stop_is_ours and terminal.is_by_line()
+        self._stop_is_ours = False
+        self._job.stop()
+        if not is_modest:
+            self._await_terminal()
+        self._wake()
         self._to_agent(signal.SIGWINCH)
+
+    def _obey_stop(self) -> None:
+        """Stop when the terminal asked for it; an agent that is just starting comes first."""
+        is_starting = self._is_let_in and self._inner is None
+        if self._stop_asked and not is_starting:
+            self._stop_asked = False
+            self._stop_agent_and_self()
 
     def _stop_agent_and_self(self) -> None:
         """The terminal asks to stop: the agent does not see that, so stop it and then us."""
         if not self._to_agent(0) or self._agent is None:
-            self._signals.stop_this_job()
+            # Before it is let in, nothing that has been started touches the terminal.
+            self._job.stop()
             return
         if self._mode == "job":
             # The agent's parent in the sandbox sees it stop, says so, and wakes it later.
+            self._stop_is_ours = True
             process.send_group(self._agent, signal.SIGSTOP)
             return
         stopped = [self._agent, *process.descendants(self._agent)]
         for pid in stopped:
             process.send(pid, signal.SIGSTOP)
-        self._signals.stop_this_job()
+        is_modest = terminal.is_by_line()
+        self._job.stop()
+        if not is_modest:
+            self._await_terminal()
         for pid in reversed(stopped):
             process.send(pid, signal.SIGCONT)

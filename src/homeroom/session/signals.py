@@ -20,10 +20,12 @@ class Signals:
 
     Attributes:
         pending: Signals that nobody has looked at yet, oldest first.
+        is_resumed: Whether this process was stopped and went on: a shell does job control.
     """
 
     def __init__(self) -> None:
         self.pending: deque[int] = deque()
+        self.is_resumed = False
         self._previous: dict[int, Any] = {}
         self._wakeup = (-1, -1)
         self._previous_wakeup = -1
@@ -36,6 +38,7 @@ class Signals:
         self._previous_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         for number in ENDING:
             self._take(number)
+        self._previous[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._note_resumption)
         return self
 
     def __exit__(
@@ -59,6 +62,13 @@ class Signals:
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.pending.append(number)
+
+    def _note_resumption(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_resumed = True
+
+    def is_ending(self) -> bool:
+        """Tell whether a signal that nobody has looked at yet asks for the end."""
+        return any(number in ENDING for number in self.pending)
 
     def watch_session(self) -> None:
         """Collect child, window-size and stop signals as well, once an agent is held."""

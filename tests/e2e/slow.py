@@ -1,0 +1,73 @@
+"""A sandbox that takes as long to come up as a test wants."""
+
+import os
+from pathlib import Path
+
+import psutil
+
+from homeroom.toolchain.store import Toolchain
+from tests.conftest import PrivateHome
+from tests.e2e.runner import wait_until, with_tool
+from tests.support.runs import processes
+
+# Says that it is there, and does nothing before it is told to.
+SCRIPT = """
+const fs = require('fs');
+process.argv[1] = '{real}';
+fs.writeFileSync('{here}', '');
+const wait = setInterval(() => {{
+  if (!fs.existsSync('{go}')) return;
+  clearInterval(wait);
+  import('{real}');
+}}, 20);
+"""
+
+
+class SlowSandbox:
+    """A toolchain with a slow srt, and a look at what has been started in a home.
+
+    Attributes:
+        home: The home, in which that toolchain is used.
+    """
+
+    def __init__(self, home: PrivateHome, toolchain: Toolchain, directory: Path) -> None:
+        directory.mkdir()
+        self._here, self._go = directory / "here", directory / "go"
+        script = directory / "slow.js"
+        real = toolchain.tools["srt"].path
+        script.write_text(SCRIPT.format(real=real, here=self._here, go=self._go))
+        root = with_tool(toolchain, directory, srt=script)
+        self._claude = str(root / toolchain.tools["claude"].path.relative_to(toolchain.root))
+        self.home = home.with_env(HOMEROOM_TOOLCHAIN=root)
+
+    def wait_begun(self) -> None:
+        wait_until(self._here.exists)
+
+    def go_on(self) -> None:
+        self._go.touch()
+
+    def come_up(self) -> None:
+        """Let the sandbox come up, and wait until the agent could begin."""
+        self.go_on()
+        wait_until(lambda: self.has_agent() or any(map(_listens, processes(self.home.root))))
+
+    def has_agent(self) -> bool:
+        return any(self._claude in _words(one)[:1] for one in processes(self.home.root))
+
+    def is_stopped(self) -> bool:
+        return any(one.status() == psutil.STATUS_STOPPED for one in processes(self.home.root))
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _listens(process: psutil.Process) -> bool:
+    """Tell whether it is the prelude, which waits for homeroom's word."""
+    try:
+        return os.readlink(f"/proc/{process.pid}/fd/8").endswith("/told")
+    except OSError:
+        return False
