@@ -5,6 +5,7 @@ themselves end with 0 and 1, so that a script can tell homeroom's refusals from
 the agent's own status. ``docs/reference/exit-codes.md`` is the table for users.
 """
 
+import errno
 import signal
 
 
@@ -107,3 +108,33 @@ class EndedBySignalError(HomeroomError):
     def __init__(self, number: int) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}; nothing was left behind")
         self.exit_code = 128 + number
+
+
+def exhausted(error: BaseException | None) -> OSError | None:
+    """Find out whether an error came about because no more files could be opened.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        The operating system's error below it; None when it has another reason.
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def advice(error: OSError) -> str:
+    """Say what to do about it.
+
+    Args:
+        error: As ``exhausted`` found it.
+
+    Returns:
+        A hint.
+    """
+    if error.errno == errno.ENFILE:
+        return "the whole machine has too many files open: end some programs, then try again"
+    return "allow this shell more open files, as in `ulimit -n 1024`, then try again"

@@ -28,7 +28,7 @@ from homeroom.cli import (
     transcript,
 )
 from homeroom.cli.printable import printable
-from homeroom.errors import HomeroomError, StorageError
+from homeroom.errors import HomeroomError, StorageError, advice, exhausted
 
 _COMMANDS = (
     setup,
@@ -89,6 +89,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_output()
         return 141
     except Exception as error:  # noqa: BLE001
+        if (lacking := exhausted(error)) is not None:
+            # It can strike anywhere: even a module of Python's own is a file to be opened.
+            stopped = StorageError(f"cannot go on: {lacking.strerror}", advice(lacking))
+            _explain(stopped, as_json="--json" in own)
+            return stopped.exit_code
         if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
             _say(f"error: cannot write to standard output: {error.strerror}")
             _forget_output()
@@ -198,19 +203,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain(error: HomeroomError, *, as_json: bool) -> None:
+    lacking = exhausted(error)
+    hint = error.hint if lacking is None else advice(lacking)
     if as_json:
         content = {
             "kind": error.kind,
             "message": error.message,
-            "hint": error.hint,
+            "hint": hint,
             "exit_code": error.exit_code,
         }
         print(json.dumps({"schema": 1, "error": content}, indent=2))
     _say(f"error: {error.message}")
-    if error.hint:
-        from homeroom.cli.pages import located
+    if hint:
+        # Not every hint names a page, and where there is no descriptor left none can be sought.
+        if "docs/" in hint:
+            from homeroom.cli.pages import located
 
-        _say(f"hint: {located(error.hint)}")
+            hint = located(hint)
+        _say(f"hint: {hint}")
 
 
 def _say(line: str) -> None:

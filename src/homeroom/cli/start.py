@@ -1,6 +1,7 @@
 """``homeroom start``: a run in the foreground."""
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from homeroom.config import Config
 
 _LONGEST = 10 * 365 * 86400.0
+# With 34, srt's Node.js cannot start its parts; an agent opens more than that.
+_FEWEST_FILES = 64
 _EPILOG = """\
 examples:
   homeroom start                          the agent's own prompt, on this directory
@@ -100,6 +103,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import config, launch, paths
     from homeroom.session.signals import Signals
 
+    _require_descriptors()
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     if arguments.detach:
@@ -116,6 +120,26 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         with demo.model_server(store.require(places, environ)) as endpoint:
             request = options.request(arguments, settings, places, endpoint)
             return launch.start(request, environ, places, settings, signals, _tell)
+
+
+def _require_descriptors() -> None:
+    """Refuse a limit with which the tools fail, each in words of its own.
+
+    Raises:
+        StorageError: It is too low.
+    """
+    import errno
+    import resource
+
+    from homeroom.errors import StorageError, advice
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < _FEWEST_FILES:
+        lacking = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        raise StorageError(
+            f"only {limit} files may be open at once, and a run needs more: {lacking.strerror}",
+            advice(lacking),
+        )
 
 
 def _detach(

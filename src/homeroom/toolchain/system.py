@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from homeroom.errors import ToolError
+from homeroom.errors import ToolError, exhausted
 from homeroom.toolchain.distribution import install_command, read_release
 
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -145,6 +145,8 @@ def _ask(need: Requirement, tool: SystemTool) -> SystemTool | str:
             check=False,
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
+        if exhausted(error):
+            raise
         return f"{tool.path} does not run: {error}"
     version = re.search(r"\d+(?:\.\d+)+", said)
     if version is None:
