@@ -1,4 +1,4 @@
-"""A shell that allows few open files (`ulimit -n`): that is what homeroom says, and no traceback."""
+"""A shell that allows few open files (`ulimit -n`): homeroom says so, with no traceback."""
 
 import subprocess
 from subprocess import CompletedProcess

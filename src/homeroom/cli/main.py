@@ -80,8 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.handler(arguments, os.environ)
         _flush()
     except HomeroomError as error:
-        _explain(error, as_json="--json" in own)
-        return error.exit_code
+        return _fail(error, as_json="--json" in own)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -89,23 +88,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_output()
         return 141
     except Exception as error:  # noqa: BLE001
-        if (lacking := exhausted(error)) is not None:
-            # It can strike anywhere: even a module of Python's own is a file to be opened.
-            stopped = StorageError(f"cannot go on: {lacking.strerror}", advice(lacking))
-            _explain(stopped, as_json="--json" in own)
-            return stopped.exit_code
-        if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
-            _say(f"error: cannot write to standard output: {error.strerror}")
-            _forget_output()
-            return StorageError.exit_code
-        import traceback
-
-        traceback.print_exc()
-        _say(
-            f"internal error: {type(error).__name__}; this is a bug, please report the lines above"
-        )
-        return HomeroomError.exit_code
+        return _fail_unforeseen(error, as_json="--json" in own)
     return status
+
+
+def _fail(error: HomeroomError, *, as_json: bool) -> int:
+    _explain(error, as_json=as_json)
+    try:
+        _flush()
+    except OSError:
+        _forget_output()
+    return error.exit_code
+
+
+def _fail_unforeseen(error: Exception, *, as_json: bool) -> int:
+    if (lacking := exhausted(error)) is not None:
+        # It can strike anywhere: even a module of Python's own is a file to be opened.
+        stopped = StorageError(f"cannot go on: {lacking.strerror}", advice(lacking))
+        return _fail(stopped, as_json=as_json)
+    if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
+        _say(f"error: cannot write to standard output: {error.strerror}")
+        _forget_output()
+        return StorageError.exit_code
+    import traceback
+
+    traceback.print_exc()
+    _say(f"internal error: {type(error).__name__}; this is a bug, please report the lines above")
+    return HomeroomError.exit_code
 
 
 def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:

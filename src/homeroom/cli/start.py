@@ -150,6 +150,7 @@ def _detach(
 ) -> int:
     """Start the same command in a session of its own, and say how to come back to it."""
     from homeroom import detach, home, notice, plan, readiness
+    from homeroom.errors import StorageError
     from homeroom.run import find
 
     # What is wrong is said here, and not in a session that nobody looks at.
@@ -170,9 +171,21 @@ def _detach(
         decided.instance.place,
     )
     short = shlex.quote(record.name or record.run_id[:12])
-    print(record.run_id)
+    unsaid = None
+    try:
+        print(record.run_id, flush=True)
+    except OSError as error:
+        unsaid = error
     _tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
     notice.warn_of_no_login(decided, short, _tell)
+    if isinstance(unsaid, BrokenPipeError):
+        raise unsaid
+    if unsaid is not None:
+        # Whoever wanted the id has not got it, and must not take the run for one that is not.
+        raise StorageError(
+            f"{record.run_id} runs, but its id could not be written: {unsaid.strerror}",
+            f"homeroom stop {short}",
+        ) from unsaid
     return 0
 
 
