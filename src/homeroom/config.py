@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from homeroom import trust
 from homeroom.errors import ConfigError, StorageError
-from homeroom.files import read_regular
 
 _LIMIT = 1024 * 1024
 # What srt 0.0.83 accepts in allowedDomains (dist/sandbox/domain-pattern.js): a name with a
@@ -99,11 +99,12 @@ def load(path: Path) -> Config:
         The configuration.
 
     Raises:
-        ConfigError: It cannot be read, is no TOML, or holds a key or a value that
-            homeroom does not know; the message names it and the nearest known key.
+        ConfigError: It cannot be read, could have been written by somebody else, is no
+            TOML, or holds a key or a value that homeroom does not know; the message names
+            it and the nearest known key.
     """
     try:
-        text = read_regular(path, _LIMIT, follow=True).decode()
+        text = trust.read(path, _LIMIT).decode()
     except FileNotFoundError:
         return Config()
     except (StorageError, UnicodeDecodeError) as error:

@@ -221,7 +221,23 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
         FileNotFoundError: Nothing is there, not even a symlink.
         StorageError: It is no regular file, is too large, or cannot be read.
     """
-    descriptor = open_regular(path, follow=follow)
+    return read_open(open_regular(path, follow=follow), path, limit)
+
+
+def read_open(descriptor: int, path: Path, limit: int) -> bytes:
+    """Read what ``open_regular`` opened, and close it.
+
+    Args:
+        descriptor: The file.
+        path: What it is called in errors.
+        limit: The most bytes to accept.
+
+    Returns:
+        The content.
+
+    Raises:
+        StorageError: It is too large, or cannot be read.
+    """
     try:
         size = os.fstat(descriptor).st_size
         if size > limit:
