@@ -73,6 +73,7 @@ class Stage:
     walls: list[str] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
     missing: str | None = None
+    is_forsaken: bool = False
 
     def __post_init__(self) -> None:
         for name in ("runtime", "control", "denied", "work"):
@@ -105,8 +106,13 @@ class Stage:
             if name != self.missing:
                 (runtime / name).write_bytes(b"".join(entry + b"\0" for entry in entries))
         said = control / "said"
-        said.write_bytes(b"")
-        (control / "told").write_bytes(b"go\n")
+        if self.is_forsaken:
+            # As a supervisor that has died leaves them.
+            for name in ("said", "told"):
+                os.mkfifo(control / name)
+        else:
+            said.write_bytes(b"")
+            (control / "told").write_bytes(b"go\n")
         bash = shutil.which("bash")
         assert bash
         done = subprocess.run(
@@ -130,7 +136,7 @@ class Stage:
         )
         return Ended(
             done.returncode,
-            said.read_text(errors="surrogateescape").rstrip("\n"),
+            "" if self.is_forsaken else said.read_text(errors="surrogateescape").rstrip("\n"),
             json.loads(done.stdout) if done.stdout else None,
             done.stderr.decode(errors="replace"),
         )

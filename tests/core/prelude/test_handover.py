@@ -75,3 +75,14 @@ def test_an_agent_that_cannot_be_executed_ends_as_in_a_shell(stage: Stage, mode:
     (stage.base / "work/agent").write_text("#!/bin/sh\n")
     stage.lists["argv"] = [os.fsencode(stage.base / "work/agent")]
     assert stage.run(mode).status == 126
+
+
+@pytest.mark.parametrize("mode", ["exec", "job"])
+def test_nothing_is_started_and_nothing_waits_when_the_supervisor_is_dead(
+    stage: Stage, mode: str
+) -> None:
+    stage.is_forsaken = True
+    ended = stage.run(mode)
+    assert ended.status == 1
+    assert ended.agent is None
+    assert ended.stderr == ""
