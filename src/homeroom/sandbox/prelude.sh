@@ -19,7 +19,8 @@ hr_runtime=$1 hr_control=$2 hr_mode=$3
 # supervisor that is dead. When only that end is left, the kernel tells of its death: writing
 # fails, and reading comes to an end.
 say() {
-    exec 9<>"$hr_control/said" 8>"$hr_control/said" 9>&- || exit 1
+    exec 9<>"$hr_control/said" || exit 1
+    exec 8>"$hr_control/said" 9>&- || exit 1
     printf '%s\n' "$1" >&8 2>/dev/null
     hr_result=$?
     exec 8>&-
@@ -27,7 +28,8 @@ say() {
 }
 
 hear() {
-    exec 9<>"$hr_control/told" 8<"$hr_control/told" 9>&- || exit 1
+    exec 9<>"$hr_control/told" || exit 1
+    exec 8<"$hr_control/told" 9>&- || exit 1
     IFS= read -r _ <&8
     hr_result=$?
     exec 8<&-
