@@ -1,44 +1,40 @@
 """A sandbox that takes as long to come up as a test wants."""
 
 import os
+import shutil
 from pathlib import Path
 
 import psutil
 
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
-from tests.e2e.runner import wait_until, with_tool
+from tests.e2e.runner import wait_until
 from tests.support.runs import processes
 
 # Says that it is there, and does nothing before it is told to.
-SCRIPT = """
-const fs = require('fs');
-process.argv[1] = '{real}';
-fs.writeFileSync('{here}', '');
-const wait = setInterval(() => {{
-  if (!fs.existsSync('{go}')) return;
-  clearInterval(wait);
-  import('{real}');
-}}, 20);
+SCRIPT = """\
+#!/bin/sh
+: >'{here}'
+until [ -e '{go}' ]; do sleep 0.02; done
+exec '{real}' "$@"
 """
 
 
 class SlowSandbox:
-    """A toolchain with a slow srt, and a look at what has been started in a home.
+    """A bubblewrap that takes its time, and a look at what has been started in a home.
 
     Attributes:
-        home: The home, in which that toolchain is used.
+        home: The home, in which that bubblewrap is found first.
     """
 
     def __init__(self, home: PrivateHome, toolchain: Toolchain, directory: Path) -> None:
         directory.mkdir()
         self._here, self._go = directory / "here", directory / "go"
-        script = directory / "slow.js"
-        real = toolchain.tools["srt"].path
+        script, real = directory / "bwrap", shutil.which("bwrap", path=home.env["PATH"])
         script.write_text(SCRIPT.format(real=real, here=self._here, go=self._go))
-        root = with_tool(toolchain, directory, srt=script)
-        self._claude = str(root / toolchain.tools["claude"].path.relative_to(toolchain.root))
-        self.home = home.with_env(HOMEROOM_TOOLCHAIN=root)
+        script.chmod(0o755)
+        self._claude = str(toolchain.tools["claude"].path)
+        self.home = home.with_env(PATH=os.pathsep.join([str(directory), home.env["PATH"]]))
 
     def wait_begun(self) -> None:
         wait_until(self._here.exists)

@@ -93,6 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(error: HomeroomError, *, as_json: bool) -> int:
+    if (lacking := exhausted(error)) is not None:
+        # Whatever could not be opened is not what has to be mended.
+        error = StorageError(error.message, advice(lacking))
     _explain(error, as_json=as_json)
     try:
         _flush()
@@ -212,8 +215,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explain(error: HomeroomError, *, as_json: bool) -> None:
-    lacking = exhausted(error)
-    hint = error.hint if lacking is None else advice(lacking)
+    hint = error.hint
     if as_json:
         content = {
             "kind": error.kind,
