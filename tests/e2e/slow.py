@@ -51,7 +51,14 @@ class SlowSandbox:
         return any(self._claude in _words(one)[:1] for one in processes(self.home.root))
 
     def is_stopped(self) -> bool:
-        return any(one.status() == psutil.STATUS_STOPPED for one in processes(self.home.root))
+        return any(map(_is_stopped, processes(self.home.root)))
+
+
+def _is_stopped(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
 
 
 def _words(process: psutil.Process) -> list[str]:
