@@ -17,7 +17,7 @@ from homeroom.session import engine
 from tests.container.conftest import Contained
 from tests.life.conftest import wait_until
 from tests.support import patched
-from tests.support.runs import is_gone, processes
+from tests.support.runs import environment, is_gone, processes
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 DEAD = ("ended", "failed", "crashed")
@@ -57,7 +57,7 @@ def test_a_sweep_ends_what_a_killed_supervisor_left_and_spares_the_one_beside_it
     slow: Contained, client: "docker.DockerClient"
 ) -> None:
     dead, alive = slow.detach("--afk", "hi"), slow.detach("--afk", "hi")
-    inside = [one for one in processes(slow.home.root) if _run_of(one.environ()) == dead]
+    inside = [one for one in processes(slow.home.root) if _run_of(environment(one)) == dead]
     supervisor = slow.supervisor(dead)
     supervisor.kill()
     wait_until(lambda: is_gone(supervisor))
@@ -68,7 +68,7 @@ def test_a_sweep_ends_what_a_killed_supervisor_left_and_spares_the_one_beside_it
     assert would == {"would remove", "spared"}
     verdicts = [(one["name"], one["verdict"]) for one in slow.sweep()]
     assert sorted(set(verdicts)) == sorted({(dead, "removed"), (alive, "spared")})
-    assert all(is_gone(one) for one in inside)
+    wait_until(lambda: all(is_gone(one) for one in inside))
     [left] = slow.containers(client)
     assert left["Config"]["Labels"][engine.RUN_LABEL] == alive
     assert slow.record(dead)["state"] == "crashed"
@@ -171,14 +171,14 @@ def test_a_run_outlives_its_engine_and_a_later_sweep_removes_the_container(
     with relayed(place) as relay:
         run_id = alone.detach("--afk", "hi")
         relay.kill()
-    agent = [one for one in processes(slow.home.root) if _run_of(one.environ()) == run_id]
+    agent = [one for one in processes(slow.home.root) if _run_of(environment(one)) == run_id]
     assert agent
     assert all(one.is_running() for one in agent)
     assert alone.record(run_id)["state"] == "running"
     assert alone.json("stop", run_id)["runs"][0]["how"] == "ended"
     assert "a later sweep removes the container" in alone.do("logs", run_id)
     assert slow.left() == []
-    assert all(is_gone(one) for one in agent)
+    wait_until(lambda: all(is_gone(one) for one in agent))
     assert len(slow.containers(client)) == 1
     done = alone.run("sweep", "--json")
     assert done.returncode == 1

@@ -21,7 +21,7 @@ from tests.life.conftest import ANSWER, wait_until
 from tests.support import patched
 from tests.support.cli import homeroom_argv, run_homeroom
 from tests.support.model_server import ModelServer, calls_then_says, model_server
-from tests.support.runs import Journal, processes
+from tests.support.runs import Journal, environment, processes
 from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
@@ -197,7 +197,7 @@ def test_what_an_image_sets_does_not_reach_the_run(
     try:
         slow.config(f'[container]\nimage = "{name}"\n')
         run_id = slow.detach("--afk", "hi")
-        found = [one.environ() for one in processes(slow.home.root)]
+        found = [environment(one) for one in processes(slow.home.root)]
         inside = [each for each in found if each.get("HOMEROOM_RUN") == run_id]
         assert len(inside) > 3
         assert not any("INTRUDER" in each or "NODE_OPTIONS" in each for each in inside)

@@ -8,7 +8,7 @@ import psutil
 
 from tests.conftest import PrivateHome
 from tests.support.cli import homeroom_argv
-from tests.support.runs import assert_nothing_left, processes
+from tests.support.runs import assert_nothing_left, command_line, processes
 from tests.support.terminal import Terminal
 
 ANSWER = "All is well in here."
@@ -95,7 +95,7 @@ class Session:
         found = [
             process
             for process in processes(self.home.root)
-            if process.cmdline()[:1] == [str(executable)]
+            if command_line(process)[:1] == [str(executable)]
         ]
         assert len(found) == 1, found
         return found[0]

@@ -9,7 +9,7 @@ import psutil
 from homeroom.toolchain.store import Toolchain
 from tests.conftest import PrivateHome
 from tests.e2e.runner import wait_until
-from tests.support.runs import processes
+from tests.support.runs import command_line, processes
 
 # Says that it is there, and does nothing before it is told to.
 SCRIPT = """\
@@ -48,7 +48,7 @@ class SlowSandbox:
         wait_until(lambda: self.has_agent() or any(map(_listens, processes(self.home.root))))
 
     def has_agent(self) -> bool:
-        return any(self._claude in _words(one)[:1] for one in processes(self.home.root))
+        return any(self._claude in command_line(one)[:1] for one in processes(self.home.root))
 
     def is_stopped(self) -> bool:
         return any(map(_is_stopped, processes(self.home.root)))
@@ -59,13 +59,6 @@ def _is_stopped(process: psutil.Process) -> bool:
         return process.status() == psutil.STATUS_STOPPED
     except psutil.Error:
         return False
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
 
 
 def _listens(process: psutil.Process) -> bool:

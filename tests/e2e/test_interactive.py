@@ -15,7 +15,7 @@ from tests.e2e.runner import wait_until
 from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says
-from tests.support.runs import Journal, assert_nothing_left, processes
+from tests.support.runs import Journal, assert_nothing_left, command_line, processes
 
 
 def test_the_first_start_shows_the_prompt_and_answers(
@@ -92,7 +92,7 @@ def end_supervisor(session: Session, _: Toolchain) -> None:
     [supervisor] = [
         process
         for process in processes(session.home.root)
-        if process.cmdline()[1:4] == ["-m", "homeroom", "start"]
+        if command_line(process)[1:4] == ["-m", "homeroom", "start"]
     ]
     supervisor.terminate()
 

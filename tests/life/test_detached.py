@@ -14,7 +14,7 @@ import pytest
 
 from tests.life.conftest import ANSWER, Life, wait_until
 from tests.support.cli import homeroom_argv
-from tests.support.runs import processes
+from tests.support.runs import command_line, environment, processes
 from tests.support.terminal import Terminal
 
 
@@ -100,7 +100,7 @@ def test_no_secret_is_in_a_command_line_or_in_the_servers_environment(life: Life
     assert done.returncode == 0, done.stderr
     for process in psutil.process_iter():
         try:
-            assert secret not in " ".join(process.cmdline())
+            assert secret not in " ".join(command_line(process))
         except psutil.Error:
             continue
     shown = life.tmux("show-environment", "-g").stdout
@@ -126,7 +126,9 @@ def test_the_users_own_tmux_is_not_touched(life: Life, tmp_path: Path) -> None:
         assert subprocess.check_output([*own, "list-sessions", "-F", "#S"]) == b"mine\n"
         assert subprocess.check_output([*own, "show-options", "-g"]) == before
         inside = [
-            one.environ() for one in processes(life.home.root) if "HOMEROOM_RUN" in one.environ()
+            found
+            for one in processes(life.home.root)
+            if "HOMEROOM_RUN" in (found := environment(one))
         ]
         assert inside
         assert not any("TMUX" in found for found in inside)

@@ -119,15 +119,24 @@ def assert_nothing_left(root: Path) -> None:
     deadline = time.monotonic() + _PATIENCE
     while left := processes(root):
         if time.monotonic() > deadline:
-            raise AssertionError(f"left running: {[_words(process) for process in left]}")
+            raise AssertionError(f"left running: {[(one.pid, command_line(one)) for one in left]}")
         time.sleep(0.02)
 
 
-def _words(process: psutil.Process) -> str:
+def command_line(process: psutil.Process) -> list[str]:
+    """Read a command line; a process that has just ended, as a proxy's child does, has none."""
     try:
-        return " ".join(process.cmdline())
+        return process.cmdline()
     except psutil.Error:
-        return str(process.pid)
+        return []
+
+
+def environment(process: psutil.Process) -> dict[str, str]:
+    """Read what a process was started with; one that has just ended has nothing."""
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
 
 
 def without(env: Mapping[str, str], *names: str) -> dict[str, str]:
