@@ -7,10 +7,12 @@ import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Literal
+
+from msgspec.structs import replace
 
 from homeroom.errors import StorageError, TryAgainError
 from homeroom.files import explain
