@@ -23,7 +23,8 @@ from homeroom.run.record import Record
 from homeroom.sandbox import Command
 from homeroom.sandbox.srt import Srt
 from homeroom.session.child import Child, spawn
-from homeroom.session.foreground import Foreground, Limits, Outcome
+from homeroom.session.foreground import Foreground, Outcome
+from homeroom.session.limits import Limits
 from homeroom.session.signals import Signals
 from homeroom.unwind import Unwind
 from homeroom.workspace import condition

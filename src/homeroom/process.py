@@ -12,6 +12,7 @@ from homeroom.errors import StateError
 
 RUN_VARIABLE = "HOMEROOM_RUN"
 _POLL = 0.02
+_ROUNDS, _QUIET = 100, 2
 
 
 def identity(pid: int) -> str | None:
@@ -137,6 +138,52 @@ def send_group(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def freeze(agent: int, ancestor: int, run_id: str) -> list[int]:
+    """Stop every process of an agent, those that it starts meanwhile too.
+
+    Args:
+        agent: Its pid as seen from here. What it was started by goes on.
+        ancestor: The pid of the run's sandbox.
+        run_id: The run.
+
+    Returns:
+        The pids that were stopped, those that already stood still excepted.
+    """
+    spared = {os.getpid(), ancestor, *_parents(agent)}
+    # The sandbox's own parts are in namespaces further out.
+    depth = len(_namespace_pids(agent))
+    stopped: list[int] = []
+    quiet = 0
+    for _ in range(_ROUNDS):
+        found = {*descendants(ancestor), *members(run_id)} - spared
+        moving = [pid for pid in found if len(_namespace_pids(pid)) >= depth and _is_moving(pid)]
+        stopped += [pid for pid in moving if send(pid, signal.SIGSTOP)]
+        quiet = 0 if moving else quiet + 1
+        # Twice: while one looks, a process can start another behind the look.
+        if quiet == _QUIET:
+            break
+    return list(dict.fromkeys(stopped))
+
+
+def _is_moving(pid: int) -> bool:
+    import psutil
+
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.Error:
+        return False
+    return status not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def _parents(pid: int) -> list[int]:
+    import psutil
+
+    try:
+        return [parent.pid for parent in psutil.Process(pid).parents()]
+    except psutil.Error:
+        return []
 
 
 def end_members(run_id: str, grace: float) -> int:

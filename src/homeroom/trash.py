@@ -11,6 +11,7 @@ from pathlib import Path
 
 from homeroom.errors import StorageError
 from homeroom.files import PRIVATE_DIR, check_private_dir, ensure_private_dir, explain, is_there
+from homeroom.shelter import sheltered
 
 
 def discard(tree: Path, trash: Path) -> None:
@@ -156,10 +157,13 @@ def _remove(trees: Iterable[Path]) -> str:
 
 def _run_tool(name: str, *arguments: str) -> str:
     program = shutil.which(name, path="/usr/bin:/bin:/run/current-system/sw/bin") or name
-    result = subprocess.run(
-        [program, *arguments], check=False, capture_output=True, stdin=subprocess.DEVNULL
-    )
-    return result.stderr.decode(errors="replace")
+    # An impatient Ctrl-C goes to all of the job, and would leave the secrets in the trash.
+    with sheltered():
+        result = subprocess.run(
+            [program, *arguments], check=False, capture_output=True, stdin=subprocess.DEVNULL
+        )
+    said = result.stderr.decode(errors="replace")
+    return said or (f"{name} was ended by a signal" if result.returncode < 0 else "")
 
 
 def leftovers(trash_directories: Iterable[Path]) -> list[Path]:

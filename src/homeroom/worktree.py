@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from homeroom.errors import ToolError, WorkspaceError
+from homeroom.shelter import sheltered
 
 _TIME_LIMIT = 300.0
 # To look at a work tree takes no long time, or never ends.
@@ -72,13 +73,19 @@ class Git:
     def _run(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         # These would run outside of any sandbox, on behalf of a run.
         try:
-            return self._called(directory, *words)
+            done = self._called(directory, *words)
         except subprocess.TimeoutExpired as error:
             # A FIFO that an agent made where git looks for a file, for one.
             raise WorkspaceError(
                 f"git {words[0]} in {directory} did not end within {_limit(words):.0f} seconds",
                 f"see what hinders it: git -C {shlex.quote(str(directory))} {words[0]}",
             ) from error
+        if done.returncode < 0:
+            # No answer, and least of all a "no".
+            raise WorkspaceError(
+                f"git {words[0]} in {directory} was ended by signal {-done.returncode}"
+            )
+        return done
 
     def _called(self, directory: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -182,7 +189,12 @@ def finish(tree: Worktree, environ: Mapping[str, str], *, discard: bool) -> str 
         ToolError: git is not installed.
         WorkspaceError: git could not remove it.
     """
-    git = Git(environ)
+    # To take a worktree half away would lose what is in it.
+    with sheltered():
+        return _finish(Git(environ), tree, discard=discard)
+
+
+def _finish(git: Git, tree: Worktree, *, discard: bool) -> str | None:
     if not tree.path.is_dir():
         git(tree.repository, "worktree", "prune")
         return None

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import time
@@ -17,6 +18,7 @@ from homeroom.session import child as local
 from homeroom.session import terminal
 from homeroom.session.child import Child
 from homeroom.session.job import Job
+from homeroom.session.limits import Limits, Timer
 from homeroom.session.signals import ENDING, Signals
 
 _START_LIMIT = 60.0
@@ -26,6 +28,7 @@ _EXPIRED = 124
 _IMPATIENT = 3
 _LINE_LIMIT = 65536
 _SIGNALLED = 128
+_PID = re.compile(r"[0-9]{1,10}")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -43,20 +46,6 @@ class Outcome(msgspec.Struct, frozen=True):
     started: bool
     refusal: str | None = None
     ended_by: int | None = None
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """When a run is ended though nobody asked.
-
-    Attributes:
-        seconds: After this long; None for never.
-        max_idle: After this long without activity; None for never.
-        last_activity: Tells when there was some last, in seconds since the epoch.
-    """
-
-    seconds: float | None = None
-    max_idle: float | None = None
-    last_activity: Callable[[], float] = time.time
 
 
 class Foreground:
@@ -100,7 +89,6 @@ class Foreground:
         self._stop_is_ours = False
         self._ladder: list[tuple[float, int]] = []
         self._interrupts: list[float] = []
-        self._activity = (0.0, time.monotonic())
         self._said = b""
         self._told = -1
 
@@ -143,6 +131,7 @@ class Foreground:
 
     def _wait(self, child: Child, said: int, on_start: Callable[[int], None]) -> None:
         start_limit = time.monotonic() + _START_LIMIT
+        timer = Timer(self._limits)
         with selectors.DefaultSelector() as selector:
             selector.register(self._signals.fileno(), selectors.EVENT_READ)
             selector.register(said, selectors.EVENT_READ)
@@ -163,7 +152,7 @@ class Foreground:
                 if self._inner is None and time.monotonic() - self._job.paused > start_limit:
                     self._refusal = f"it did not start within {_START_LIMIT:.0f} seconds"
                     return
-                self._watch_limits(start_limit - _START_LIMIT)
+                self._watch_limits(timer)
                 self._climb(child)
                 selector.select(self._patience())
                 self._signals.drain()
@@ -172,20 +161,10 @@ class Foreground:
         """How long to sleep: for ever, unless something is due."""
         if self._ladder:
             return max(0.0, self._ladder[0][0] - time.monotonic())
-        limited = self._limits.seconds is not None or self._limits.max_idle is not None
-        return 1.0 if self._inner is None or limited else None
+        return 1.0 if self._inner is None or self._limits.is_set else None
 
-    def _watch_limits(self, begun: float) -> None:
-        limits, now = self._limits, time.monotonic()
-        late = limits.seconds is not None and now - begun > limits.seconds
-        idle = False
-        if limits.max_idle is not None:
-            # When it was is seen by a clock that may be set; how long ago, by one that is not.
-            latest = limits.last_activity()
-            if latest != self._activity[0]:
-                self._activity = (latest, now)
-            idle = now - self._activity[1] > limits.max_idle
-        if (late or idle) and self._ended_by is None:
+    def _watch_limits(self, timer: Timer) -> None:
+        if self._ended_by is None and timer.is_over():
             self._expired = True
             self._begin_end(signal.SIGTERM)
 
@@ -197,9 +176,10 @@ class Foreground:
         *lines, rest = self._said.split(b"\n")
         # The agent can write here too; what it may say is only that it wants to stop.
         self._said = rest[:_LINE_LIMIT]
+        has_stopped = False
         for line in lines:
             word, _, detail = line.decode(errors="replace").partition(" ")
-            if self._inner is None and word == "started" and detail.isdecimal():
+            if self._inner is None and word == "started" and _PID.fullmatch(detail):
                 self._inner = int(detail)
             elif self._inner is None and word == "proven":
                 self._is_proven = True
@@ -208,7 +188,11 @@ class Foreground:
             elif self._inner is not None and line == b"stopped" and self._mode == "job":
                 # Without a terminal no shell would ever let this job, and all that is in its
                 # process group, go on again.
-                self._suspend()
+                has_stopped = True
+        # Once, however often it says so, and not when the end is asked for: an agent that
+        # lies could not be ended otherwise.
+        if has_stopped and self._ended_by is None and not self._signals.is_ending():
+            self._suspend()
 
     def _handle(self, number: int) -> None:
         if number == signal.SIGWINCH:
@@ -307,11 +291,31 @@ class Foreground:
         # (`bg`). Any other would take the terminal.
         is_modest = self._stop_is_ours and terminal.is_by_line()
         self._stop_is_ours = False
+        self._stand_still(is_modest=is_modest)
+        self._wake()
+        self._to_agent(signal.SIGWINCH)
+
+    def _stand_still(self, *, is_modest: bool) -> None:
+        """Stop with all that runs in the sandbox until this job goes on.
+
+        Whatever of it went on could read, from a terminal that it has open, what is typed at
+        the shell meanwhile. The agent alone is not all, and its word for it not enough.
+        """
+        stopped = self._freeze()
         self._job.stop()
         if not is_modest:
             self._await_terminal()
-        self._wake()
-        self._to_agent(signal.SIGWINCH)
+        for pid in reversed(stopped):
+            process.send(pid, signal.SIGCONT)
+
+    def _freeze(self) -> list[int]:
+        if self._child is None or not self._to_agent(0) or self._agent is None:
+            return []
+        # A word that the agent has left there would wake it.
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._told, _LINE_LIMIT):
+                pass
+        return process.freeze(self._agent, self._child.pid, self._instance.run_id)
 
     def _obey_stop(self) -> None:
         """Stop when the terminal asked for it; an agent that is just starting comes first."""
@@ -331,12 +335,4 @@ class Foreground:
             self._stop_is_ours = True
             process.send_group(self._agent, signal.SIGSTOP)
             return
-        stopped = [self._agent, *process.descendants(self._agent)]
-        for pid in stopped:
-            process.send(pid, signal.SIGSTOP)
-        is_modest = terminal.is_by_line()
-        self._job.stop()
-        if not is_modest:
-            self._await_terminal()
-        for pid in reversed(stopped):
-            process.send(pid, signal.SIGCONT)
+        self._stand_still(is_modest=terminal.is_by_line())

@@ -8,6 +8,7 @@ import termios
 import time
 from collections.abc import Iterator
 
+from homeroom.session import terminal
 from homeroom.session.signals import Signals
 
 
@@ -26,7 +27,7 @@ class Job:
         self._signals = signals
         # One that a shell has stopped and woken is brought to the front some time; of one
         # that was started in the background (`&`, timeout) nobody knows that.
-        self.is_left_out = _is_background() and not signals.is_resumed
+        self.is_left_out = terminal.is_lent() and not signals.is_resumed
         self.paused = 0.0
 
     def stop(self) -> None:
@@ -77,11 +78,3 @@ class Job:
         finally:
             os.dup2(kept, 0)
             os.close(kept)
-
-
-def _is_background() -> bool:
-    """Tell whether standard input is this process's own terminal, and another job has it."""
-    try:
-        return os.tcgetpgrp(0) != os.getpgrp()
-    except OSError:
-        return False

@@ -39,6 +39,14 @@ def remember() -> list[Any] | None:
         return None
 
 
+def is_lent() -> bool:
+    """Tell whether standard input is this process's own terminal, and another job has it."""
+    try:
+        return os.tcgetpgrp(0) != os.getpgrp()
+    except OSError:
+        return False
+
+
 def give_back(modes: list[Any] | None, *, reset_screen: bool) -> None:
     """Set the terminal's modes again.
 
@@ -47,7 +55,8 @@ def give_back(modes: list[Any] | None, *, reset_screen: bool) -> None:
         reset_screen: Whether the program that used it was killed and could not leave its
             screen modes itself.
     """
-    if modes is None:
+    # A run can be ended while another job has the terminal, which has set it for itself.
+    if modes is None or is_lent():
         return
     # A job in the background is stopped for this, unless it ignores the signal.
     previous = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
