@@ -77,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _make_output_lenient()
     try:
         arguments = _parse(own, theirs)
+        _start_programs_by_fork()
         status: int = arguments.handler(arguments, os.environ)
         _flush()
     except HomeroomError as error:
@@ -137,6 +138,15 @@ def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
     arguments.arguments = tuple(theirs or ())
     arguments.own = tuple(own)
     return arguments
+
+
+def _start_programs_by_fork() -> None:
+    # Ctrl-Z may stop a child before it has become the program that it shall be. By vfork
+    # this process could not be stopped with it, nor by any signal be reached: the terminal
+    # would hang. (The switch is documented: subprocess, "Disabling use of vfork".)
+    import subprocess
+
+    subprocess._USE_VFORK = False  # type: ignore[misc]  # noqa: SLF001 - documented
 
 
 def _make_output_lenient() -> None:

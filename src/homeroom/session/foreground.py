@@ -1,7 +1,5 @@
 """A run held in the foreground: the terminal and the streams are the caller's own."""
 
-import contextlib
-import os
 import re
 import selectors
 import signal
@@ -17,6 +15,7 @@ from homeroom.sandbox import Command, Mode
 from homeroom.session import child as local
 from homeroom.session import terminal
 from homeroom.session.child import Child
+from homeroom.session.control import Control
 from homeroom.session.job import Job
 from homeroom.session.limits import Limits, Timer
 from homeroom.session.signals import ENDING, Signals
@@ -26,7 +25,6 @@ _TERMINATE_LIMIT = 2.0
 # As timeout(1) says it.
 _EXPIRED = 124
 _IMPATIENT = 3
-_LINE_LIMIT = 65536
 _SIGNALLED = 128
 _PID = re.compile(r"[0-9]{1,10}")
 
@@ -78,6 +76,7 @@ class Foreground:
         self._signals = signals
         self._grace = grace
         self._child: Child | None = None
+        self._control: Control
         self._is_proven = False
         self._is_let_in = False
         self._inner: int | None = None
@@ -87,10 +86,9 @@ class Foreground:
         self._killed = False
         self._stop_asked = False
         self._stop_is_ours = False
+        self._is_frozen = False
         self._ladder: list[tuple[float, int]] = []
         self._interrupts: list[float] = []
-        self._said = b""
-        self._told = -1
 
     def run(self, command: Command, on_start: Callable[[int], None]) -> Outcome:
         """Start the process and wait until it is over; nothing of it is left then.
@@ -113,33 +111,29 @@ class Foreground:
             raise EndedBySignalError(signal.SIGHUP)
         # Another job's are not ours to give back.
         modes = None if self._job.is_left_out else terminal.remember()
-        control = self._instance.control
-        # Both ends at once: opening then never waits, and no reader sees an end of file.
-        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
-        said = os.open(control / "said", flags)
-        self._told = os.open(control / "told", flags)
+        self._control = Control(self._instance.control)
         try:
             with self._job.own_input():
                 self._child = self._spawn(command)
-            self._wait(self._child, said, on_start)
+            self._signals.watch_stop()
+            self._wait(self._child, self._control, on_start)
         finally:
             self._end_all()
-            os.close(said)
-            os.close(self._told)
+            self._control.close()
             terminal.give_back(modes, reset_screen=self._killed or self._was_ended())
         return self._outcome(self._child)
 
-    def _wait(self, child: Child, said: int, on_start: Callable[[int], None]) -> None:
+    def _wait(self, child: Child, control: Control, on_start: Callable[[int], None]) -> None:
         start_limit = time.monotonic() + _START_LIMIT
         timer = Timer(self._limits)
         with selectors.DefaultSelector() as selector:
             selector.register(self._signals.fileno(), selectors.EVENT_READ)
-            selector.register(said, selectors.EVENT_READ)
+            selector.register(control, selectors.EVENT_READ)
             if (ended := child.fileno()) is not None:
                 selector.register(ended, selectors.EVENT_READ)
             while True:
                 was_started = self._inner is not None
-                self._listen(said)
+                self._listen(control)
                 if self._inner is not None and not was_started:
                     on_start(child.pid)
                 while self._signals.pending:
@@ -147,7 +141,7 @@ class Foreground:
                 self._obey_stop()
                 self._let_in()
                 if child.poll() is not None:
-                    self._listen(said)
+                    self._listen(control)
                     return
                 if self._inner is None and time.monotonic() - self._job.paused > start_limit:
                     self._refusal = f"it did not start within {_START_LIMIT:.0f} seconds"
@@ -168,24 +162,18 @@ class Foreground:
             self._expired = True
             self._begin_end(signal.SIGTERM)
 
-    def _listen(self, said: int) -> None:
-        try:
-            self._said += os.read(said, _LINE_LIMIT)
-        except BlockingIOError:
-            return
-        *lines, rest = self._said.split(b"\n")
-        # The agent can write here too; what it may say is only that it wants to stop.
-        self._said = rest[:_LINE_LIMIT]
+    def _listen(self, control: Control) -> None:
         has_stopped = False
-        for line in lines:
-            word, _, detail = line.decode(errors="replace").partition(" ")
+        # The agent can write there too; what it may say is only that it wants to stop.
+        for line in control.hear():
+            word, _, detail = line.partition(" ")
             if self._inner is None and word == "started" and _PID.fullmatch(detail):
                 self._inner = int(detail)
             elif self._inner is None and word == "proven":
                 self._is_proven = True
             elif self._inner is None and word == "refused":
                 self._refusal = detail
-            elif self._inner is not None and line == b"stopped" and self._mode == "job":
+            elif self._inner is not None and line == "stopped" and self._mode == "job":
                 # Without a terminal no shell would ever let this job, and all that is in its
                 # process group, go on again.
                 has_stopped = True
@@ -199,10 +187,13 @@ class Foreground:
             self._to_agent(signal.SIGWINCH)
         elif number == signal.SIGTSTP:
             self._stop_asked = True
-        elif number == signal.SIGINT and self._inner is not None and not self._is_impatient():
+        elif number == signal.SIGINT and self._can_interrupt() and not self._is_impatient():
             self._to_agent(signal.SIGINT)
         elif number in ENDING:
             self._begin_end(number)
+
+    def _can_interrupt(self) -> bool:
+        return self._inner is not None and not self._is_frozen
 
     def _is_impatient(self) -> bool:
         """Tell whether Ctrl-C came three times within as many seconds."""
@@ -215,6 +206,10 @@ class Foreground:
             return
         self._ended_by = number
         now = time.monotonic()
+        if self._is_frozen:
+            # Woken to tidy up, it would do so on a terminal that another job has.
+            self._ladder = [(now, signal.SIGKILL)]
+            return
         # A hang-up alone does not end every agent: what is meant is the end.
         asked = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
         reached = self._inner is not None and self._to_agent(asked)
@@ -272,7 +267,7 @@ class Foreground:
         is_due = self._is_proven and not self._is_let_in and self._ended_by is None
         if is_due and self._await_terminal():
             self._is_let_in = True
-            self._wake()
+            self._control.let_go()
 
     def _await_terminal(self) -> bool:
         has_it = self._job.await_terminal()
@@ -280,41 +275,40 @@ class Foreground:
             self._begin_end(signal.SIGHUP)
         return has_it
 
-    def _wake(self) -> None:
-        # The agent can fill the FIFO: then there is enough in it to be told by.
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._told, b"go\n")
-
     def _suspend(self) -> None:
         """The agent has stopped: stop as well, and wake it when the shell says so."""
         # One that read no keys, and so was stopped by us, may go on behind the shell's back
         # (`bg`). Any other would take the terminal.
         is_modest = self._stop_is_ours and terminal.is_by_line()
         self._stop_is_ours = False
-        self._stand_still(is_modest=is_modest)
-        self._wake()
-        self._to_agent(signal.SIGWINCH)
+        if self._stand_still(is_modest=is_modest):
+            self._control.let_go()
+            self._to_agent(signal.SIGWINCH)
 
-    def _stand_still(self, *, is_modest: bool) -> None:
+    def _stand_still(self, *, is_modest: bool) -> bool:
         """Stop with all that runs in the sandbox until this job goes on.
 
         Whatever of it went on could read, from a terminal that it has open, what is typed at
         the shell meanwhile. The agent alone is not all, and its word for it not enough.
+
+        Returns:
+            Whether it goes on. Else the end has come while another job has the terminal.
         """
         stopped = self._freeze()
         self._job.stop()
-        if not is_modest:
-            self._await_terminal()
+        self._is_frozen = not is_modest
+        if self._is_frozen and not self._await_terminal():
+            return False
+        self._is_frozen = False
         for pid in reversed(stopped):
             process.send(pid, signal.SIGCONT)
+        return True
 
     def _freeze(self) -> list[int]:
         if self._child is None or not self._to_agent(0) or self._agent is None:
             return []
         # A word that the agent has left there would wake it.
-        with contextlib.suppress(BlockingIOError):
-            while os.read(self._told, _LINE_LIMIT):
-                pass
+        self._control.take_back()
         return process.freeze(self._agent, self._child.pid, self._instance.run_id)
 
     def _obey_stop(self) -> None:

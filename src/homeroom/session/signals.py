@@ -9,7 +9,7 @@ from typing import Any, Self
 from homeroom.errors import EndedBySignalError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_WATCHED = (*ENDING, signal.SIGCHLD, signal.SIGWINCH, signal.SIGTSTP)
+_WATCHED = (*ENDING, signal.SIGCHLD, signal.SIGWINCH)
 
 
 class Signals:
@@ -71,9 +71,17 @@ class Signals:
         return any(number in ENDING for number in self.pending)
 
     def watch_session(self) -> None:
-        """Collect child, window-size and stop signals as well, once an agent is held."""
+        """Collect signals of children and of the window's size as well."""
         for number in _WATCHED:
             self._take(number)
+
+    def watch_stop(self) -> None:
+        """Collect the terminal's stop signal as well, once an agent has to be stopped first.
+
+        Not while it is being started: a child that is stopped before it has become what it
+        shall be would be waited for, and nobody could wake it if this process did not stop.
+        """
+        self._take(signal.SIGTSTP)
 
     def stop_this_job(self) -> None:
         """Stop this process's job as Ctrl-Z would have, and return when it goes on.
@@ -81,11 +89,11 @@ class Signals:
         In a group that no shell looks after the kernel drops the signal: then this
         returns at once.
         """
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         try:
             os.killpg(os.getpgrp(), signal.SIGTSTP)
         finally:
-            signal.signal(signal.SIGTSTP, self._note)
+            signal.signal(signal.SIGTSTP, handler)
 
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when a signal has come."""
