@@ -16,7 +16,7 @@ LONGEST_TEMP_ROOT = 107 - 50 - len("/0123456789ab/t/")
 
 
 class Paths(msgspec.Struct, frozen=True):
-    """The directories of one homeroom, all absolute and free of symlinks.
+    """The directories of one homeroom, all absolute, and free of symlinks but for one.
 
     Attributes:
         config: Holds ``config.toml``, written by the user.
@@ -25,6 +25,8 @@ class Paths(msgspec.Struct, frozen=True):
         temp: Holds a short temporary directory for each live run.
         memory: Where rooms can be kept in memory, if there is such a place at all. It is
             this homeroom's own: another one with other directories has another.
+        named_config: The same as ``config``, with the symlinks by which the user's
+            environment names it: whoever made one decides what is read.
     """
 
     config: Path
@@ -32,11 +34,12 @@ class Paths(msgspec.Struct, frozen=True):
     state: Path
     temp: Path
     memory: Path | None = None
+    named_config: Path | None = None
 
     @property
     def config_file(self) -> Path:
-        """The user's configuration file."""
-        return self.config / "config.toml"
+        """The user's configuration file, which ``trust`` reads."""
+        return (self.named_config or self.config) / "config.toml"
 
     @property
     def toolchains(self) -> Path:
@@ -91,17 +94,26 @@ def locate(environ: Mapping[str, str]) -> Paths:
             state=root / "state",
             temp=own if fits else _shared_temp(),
             memory=_in_memory(environ, root / "state"),
+            named_config=_as_named(Path(os.getcwd(), moved, "config")),
         )
     import platformdirs
 
     state = Path(os.path.realpath(platformdirs.user_state_dir("homeroom")))
+    named_config = Path(os.getcwd(), platformdirs.user_config_dir("homeroom"))
     return Paths(
-        config=Path(os.path.realpath(platformdirs.user_config_dir("homeroom"))),
+        config=Path(os.path.realpath(named_config)),
         data=Path(os.path.realpath(platformdirs.user_data_dir("homeroom"))),
         state=state,
         temp=_shared_temp(),
         memory=_in_memory(environ, state),
+        named_config=_as_named(named_config),
     )
+
+
+def _as_named(path: Path) -> Path | None:
+    # To the kernel "missing/.." is nothing; resolving passes over it, and what a user
+    # wrote there counts.
+    return path if os.path.lexists(path) else None
 
 
 def _is_plain(path: Path) -> bool:
