@@ -8,7 +8,7 @@ import sys
 
 _SOMEBODY, _SOME_GROUP, _OWN_GROUP = 0x02, 0x08, 0x04
 _LIST = "system.posix_acl_access"
-_MAP, _OVERFLOW = "/proc/self/uid_map", "/proc/sys/kernel/overflowuid"
+_OF_ROOT = "/proc/sys/kernel/overflowuid"
 _ACCOUNTS = "/etc/passwd"
 _NO_LIST = (errno.ENODATA, errno.EOPNOTSUPP)
 
@@ -27,18 +27,19 @@ def is_own_or_roots(status: os.stat_result, above: os.stat_result) -> bool:
     if status.st_uid in (0, os.geteuid()):
         return True
     is_shared = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return not is_shared and status.st_uid == _uid_of_unknown_root()
+    return not is_shared and status.st_uid == _uid_that_root_shows()
 
 
-def _uid_of_unknown_root() -> int | None:
-    """Say which uid root's files show in this user namespace; None where it is root's own."""
+def _uid_that_root_shows() -> int:
+    """Say which uid files of the machine's root show in this user namespace.
+
+    The kernel gives this one to that root, whoever mounted it. The map of uids would not
+    tell: it counts by the namespace around, which may be one as well.
+    """
     try:
-        with open(_MAP, encoding="ascii") as lines:
-            outside = [int(line.split()[1]) for line in lines]
-        with open(_OVERFLOW, encoding="ascii") as number:
-            return None if 0 in outside else int(number.read())
-    except (OSError, ValueError, IndexError):
-        return None
+        return os.stat(_OF_ROOT).st_uid
+    except OSError:
+        return 0
 
 
 def others(path: str, status: os.stat_result) -> str | None:

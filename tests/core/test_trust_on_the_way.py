@@ -3,6 +3,7 @@
 import os
 import shlex
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -208,11 +209,11 @@ def test_a_group_that_is_the_first_one_of_another_account_is_not_the_users_alone
 
 @pytest.fixture
 def no_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user namespace that knows one uid, and not root's."""
-    for name, text in (("_MAP", "      1000       1000          1\n"), ("_OVERFLOW", "4321\n")):
-        path = tmp_path / name
-        path.write_text(text)
-        monkeypatch.setattr(writers, name, str(path))
+    """As in a user namespace that does not know root: its files show another uid."""
+    path = tmp_path / "of-root"
+    path.touch()
+    os.chown(path, FOREIGN, -1)
+    monkeypatch.setattr(writers, "_OF_ROOT", str(path))
 
 
 @only_root
@@ -232,12 +233,8 @@ def test_where_root_is_unknown_nobody_else_passes_for_it(share: Path, file: Path
     assert f"{share / 'hr'} belongs to uid {FOREIGN}" in refusal(share).message
 
 
-@only_root
-def test_where_root_is_known_that_uid_is_somebodys(
-    share: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "overflow").write_text("4321\n")
-    monkeypatch.setattr(writers, "_OVERFLOW", str(tmp_path / "overflow"))
-    os.chown(share, FOREIGN, -1)
-    assert file.is_file()
-    assert f"{share} belongs to uid {FOREIGN}" in refusal(share).message
+def test_the_kernel_says_what_root_shows() -> None:
+    shown = ["stat", "-c", "%u", writers._OF_ROOT]
+    inside = subprocess.run(["unshare", "--user", *shown], capture_output=True, check=True)
+    assert inside.stdout == Path(writers._OF_ROOT).read_bytes()
+    assert writers._uid_that_root_shows() == 0
