@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from homeroom.cli.telling import tell
 from homeroom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -136,11 +137,6 @@ def entry_name(arguments: argparse.Namespace, around: "Places") -> tuple[str, st
     name = provider.get(arguments.provider or around.config.run.provider or provider.DEFAULT).name
     named = choice.named_profile(arguments.profile, around.environ, around.config)
     return name, named[0] if named else DEFAULT_PROFILE
-
-
-def tell(line: str) -> None:
-    """Say a line to the user."""
-    print(f"homeroom: {line}", file=sys.stderr, flush=True)
 
 
 def _desk(arguments: argparse.Namespace, environ: Mapping[str, str]) -> "Desk":

@@ -2,12 +2,12 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom.cli.printable import printable
+from homeroom.cli.telling import tell
 
 if TYPE_CHECKING:
     from homeroom.paths import Paths
@@ -104,10 +104,9 @@ def _open(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if link is None:
         raise UsageError(f"{record.run_id} has no conversation yet", "say something to it first")
     if link.is_generic:
-        print(
-            "homeroom: this run has no address of its own (remote control is off): the list of "
-            "all conversations is opened instead",
-            file=sys.stderr,
+        tell(
+            "this run has no address of its own (remote control is off): the list of "
+            "all conversations is opened instead"
         )
     print(link.url)
     if not arguments.print:

@@ -1,6 +1,7 @@
 """The command line's entry and its one error edge."""
 
 import argparse
+import contextlib
 import errno
 import io
 import json
@@ -27,7 +28,7 @@ from homeroom.cli import (
     sweep,
     transcript,
 )
-from homeroom.cli.printable import printable
+from homeroom.cli.telling import forget_output, tell
 from homeroom.errors import HomeroomError, StorageError, advice, exhausted
 
 _COMMANDS = (
@@ -76,6 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     own, theirs = _split(words)
     _make_output_lenient()
     try:
+        return _run(own, theirs)
+    finally:
+        # Last, and whatever happened: only the status counts by now.
+        forget_output()
+
+
+def _run(own: list[str], theirs: list[str] | None) -> int:
+    try:
         arguments = _parse(own, theirs)
         _start_programs_by_fork()
         status: int = arguments.handler(arguments, os.environ)
@@ -86,7 +95,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone.
-        _forget_output()
         return 141
     except Exception as error:  # noqa: BLE001
         return _fail_unforeseen(error, as_json="--json" in own)
@@ -98,10 +106,6 @@ def _fail(error: HomeroomError, *, as_json: bool) -> int:
         # Whatever could not be opened is not what has to be mended.
         error = StorageError(error.message, advice(lacking))
     _explain(error, as_json=as_json)
-    try:
-        _flush()
-    except OSError:
-        _forget_output()
     return error.exit_code
 
 
@@ -111,13 +115,14 @@ def _fail_unforeseen(error: Exception, *, as_json: bool) -> int:
         stopped = StorageError(f"cannot go on: {lacking.strerror}", advice(lacking))
         return _fail(stopped, as_json=as_json)
     if isinstance(error, OSError) and error.errno in _OUTPUT_ERRORS and not error.filename:
-        _say(f"error: cannot write to standard output: {error.strerror}")
-        _forget_output()
+        tell(f"error: cannot write to standard output: {error.strerror}")
         return StorageError.exit_code
     import traceback
 
-    traceback.print_exc()
-    _say(f"internal error: {type(error).__name__}; this is a bug, please report the lines above")
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+    tell(f"internal error: {type(error).__name__}; this is a bug, please report the lines above")
     return HomeroomError.exit_code
 
 
@@ -159,11 +164,6 @@ def _flush() -> None:
     # Now, while a failure can still be told: at exit it would only confuse.
     if sys.stdout is not None:
         sys.stdout.flush()
-
-
-def _forget_output() -> None:
-    # What is still buffered goes nowhere, or the interpreter would try once more at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
@@ -233,23 +233,14 @@ def _explain(error: HomeroomError, *, as_json: bool) -> None:
             "hint": hint,
             "exit_code": error.exit_code,
         }
-        print(json.dumps({"schema": 1, "error": content}, indent=2))
-    _say(f"error: {error.message}")
+        # Where it cannot be written, the status is what there is.
+        with contextlib.suppress(OSError):
+            print(json.dumps({"schema": 1, "error": content}, indent=2), flush=True)
+    tell(f"error: {error.message}")
     if hint:
         # Not every hint names a page, and where there is no descriptor left none can be sought.
         if "docs/" in hint:
             from homeroom.cli.pages import located
 
             hint = located(hint)
-        _say(f"hint: {hint}")
-
-
-def _say(line: str) -> None:
-    # A name may hold bytes that no encoding has; the message must come through anyway.
-    if sys.stderr is None:
-        return
-    text = f"homeroom: {printable(line)}\n".encode(
-        sys.stderr.encoding or "utf-8", "backslashreplace"
-    )
-    sys.stderr.buffer.write(text)
-    sys.stderr.flush()
+        tell(f"hint: {hint}")

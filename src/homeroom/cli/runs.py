@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeroom.cli.printable import printable
+from homeroom.cli.telling import tell
 
 if TYPE_CHECKING:
     from homeroom.paths import Paths
@@ -71,7 +72,7 @@ def _shown(arguments: argparse.Namespace, places: "Paths") -> str:
 
     runs, unread = find.all_runs(places)
     for other in unread:
-        print(f"homeroom: {other.why}", file=sys.stderr)
+        tell(other.why)
     # One whose supervisor died is shown until it is swept: there is something to be done.
     rows = [
         _row(places, run)

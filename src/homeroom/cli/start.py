@@ -3,13 +3,12 @@
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homeroom.cli import options
-from homeroom.cli.printable import printable
+from homeroom.cli.telling import tell
 
 if TYPE_CHECKING:
     from homeroom import paths
@@ -113,13 +112,13 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         signals.check()
         if not arguments.demo or arguments.demo_server:
             request = options.request(arguments, settings, places)
-            return launch.start(request, environ, places, settings, signals, _tell)
+            return launch.start(request, environ, places, settings, signals, tell)
         from homeroom import demo
         from homeroom.toolchain import store
 
         with demo.model_server(store.require(places, environ)) as endpoint:
             request = options.request(arguments, settings, places, endpoint)
-            return launch.start(request, environ, places, settings, signals, _tell)
+            return launch.start(request, environ, places, settings, signals, tell)
 
 
 def _require_descriptors() -> None:
@@ -159,7 +158,7 @@ def _detach(
     find.refuse_taken(places, request.name)
     decided = plan.make(request, environ, places, settings, home.new_run_id())
     readiness.require(decided, environ, places)
-    notice.warn_of_logout(decided.instance.place, _tell)
+    notice.warn_of_logout(decided.instance.place, tell)
     own = [word for word in arguments.own if word != "--detach"]
     record = detach.start(
         [*own, "--", *arguments.arguments] if arguments.arguments else own,
@@ -176,8 +175,8 @@ def _detach(
         print(record.run_id, flush=True)
     except OSError as error:
         unsaid = error
-    _tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
-    notice.warn_of_no_login(decided, short, _tell)
+    tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
+    notice.warn_of_no_login(decided, short, tell)
     if isinstance(unsaid, BrokenPipeError):
         raise unsaid
     if unsaid is not None:
@@ -207,10 +206,6 @@ def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]
     if not places.state.exists() or not sweep.is_due(places):
         return
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
-    for entry in aftermath.sweep_dead(places, places=masters, tell=_tell).entries:
+    for entry in aftermath.sweep_dead(places, places=masters, tell=tell).entries:
         if entry.verdict in ("removed", "failed"):
-            _tell(f"sweep: {entry.verdict} {entry.name}: {entry.reason}")
-
-
-def _tell(line: str) -> None:
-    print(f"homeroom: {printable(line)}", file=sys.stderr, flush=True)
+            tell(f"sweep: {entry.verdict} {entry.name}: {entry.reason}")

@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 
 import msgspec
 
-from homeroom.cli.printable import printable
+from homeroom.cli.telling import tell
 
 _EPILOG = """\
 examples:
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         chosen = [find.one(places, word, unread=True) for word in words]
 
     def clean(run_id: str) -> sweep.Report:
-        return aftermath.sweep_dead(places, places=masters, tell=_tell, only=run_id)
+        return aftermath.sweep_dead(places, places=masters, tell=tell, only=run_id)
 
     results = stop.stop(places, chosen, grace=settings.run.stop_grace, clean=clean)
     if arguments.json:
@@ -83,7 +82,3 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         if not results:
             print("no runs are alive")
     return 1 if any(result.how == "failed" for result in results) else 0
-
-
-def _tell(line: str) -> None:
-    print(f"homeroom: {printable(line)}", file=sys.stderr, flush=True)

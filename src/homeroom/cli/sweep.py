@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 
 import msgspec
 
-from homeroom.cli.printable import printable
+from homeroom.cli.telling import tell
 
 _EPILOG = """\
 examples:
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
-    report = aftermath.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=_tell)
+    report = aftermath.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=tell)
     failed = report.count("failed")
     if arguments.json:
         entries = [msgspec.structs.asdict(entry) for entry in report.entries]
@@ -60,7 +59,3 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if not report.entries:
         print("nothing to sweep")
     return 1 if failed else 0
-
-
-def _tell(line: str) -> None:
-    print(f"homeroom: {printable(line)}", file=sys.stderr, flush=True)

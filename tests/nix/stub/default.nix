@@ -187,7 +187,7 @@ let
             {
               printf '#!%s\nimport sys\n' "$(command -v python)"
               printf 'sys.path.insert(0, "%s")\n' "$out/site"
-              printf 'from homeroom.cli.main import main\nsys.exit(main())\n'
+              printf 'from homeroom.__main__ import main\nsys.exit(main())\n'
             } > $out/bin/homeroom
             chmod +x $out/bin/homeroom
             PYTHONPATH=$out/site python -c "import ${lib.concatStringsSep ", " attrs.pythonImportsCheck}"
