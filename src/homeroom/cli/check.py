@@ -213,7 +213,9 @@ def _text(document: Mapping[str, Any]) -> str:
 
 def _told(probe: Mapping[str, Any]) -> list[str]:
     """Say what one probe saw, and what mends it."""
-    lines = [f"  {_MARKS[probe['verdict']]:<4} {probe['title']}: {probe['seen']}"]
+    # What it saw may have several lines: none of them begins where a verdict stands.
+    seen = probe["seen"].replace("\n", "\n       ")
+    lines = [f"  {_MARKS[probe['verdict']]:<4} {probe['title']}: {seen}"]
     if probe["fixed"]:
         lines.append(f"       mended: {probe['fixed']}")
     if probe["cure"] and probe["verdict"] != "ok":

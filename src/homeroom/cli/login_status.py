@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from homeroom.cli import login, sources_view
+from homeroom.cli.printable import in_one_line
 
 if TYPE_CHECKING:
     from homeroom.adoption import Places
@@ -89,4 +90,4 @@ def _text(document: dict[str, Any]) -> str:
     ]
     if not document["vault"]:
         lines.append("  is empty: `homeroom login` puts a login into it")
-    return "\n".join(lines)
+    return "\n".join(map(in_one_line, lines))

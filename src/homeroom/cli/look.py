@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from homeroom.cli.printable import printable
+from homeroom.cli.printable import in_one_line
 from homeroom.cli.telling import tell
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _commands(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         print(json.dumps({"schema": 1, "commands": found}, indent=2))
         return 0
     for one in found:
-        print(printable(f"/{one['name']:<24} {one['kind']:<8} {one['origin']}"))
+        print(in_one_line(f"/{one['name']:<24} {one['kind']:<8} {one['origin']}"))
     if not found:
         print("none")
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from homeroom import choice
 from homeroom.cli import sources_view
 from homeroom.cli.pages import located
+from homeroom.cli.printable import in_one_line
 from homeroom.credential.secret import Secret
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def text(document: dict[str, Any]) -> str:
     lines += [f"  cannot write {path}" for path in document["proof"]["unwritable"]]
     lines += ["", "Commands", f"  sandbox: {json.dumps(document['command']['argv'])}"]
     lines.append(f"  agent:   {json.dumps(document['agent']['argv'])}")
-    return "\n".join(lines)
+    # The workspace's name, variables and seeded files are the user's, or somebody's project's.
+    return "\n".join(map(in_one_line, lines))
 
 
 def _container_lines(container: dict[str, Any]) -> list[str]:
@@ -180,4 +182,4 @@ def _credential_line(credential: dict[str, Any] | None) -> str:
 
 
 def _indented(content: str) -> list[str]:
-    return [f"    {line}" for line in content.splitlines()]
+    return [f"    {line.expandtabs()}" for line in content.splitlines()]

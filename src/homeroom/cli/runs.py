@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from homeroom.cli.printable import printable
+from homeroom.cli.printable import in_one_line
 from homeroom.cli.telling import tell
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
                 row["workspace"] + branch,
             )
         )
-    return _aligned([tuple(map(printable, cells)) for cells in table])
+    return _aligned([tuple(map(in_one_line, cells)) for cells in table])
 
 
 def _aligned(table: Sequence[tuple[str, ...]]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from homeroom.cli.printable import in_one_line
 from homeroom.cli.telling import tell
 
 _EPILOG = """\
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         )
     else:
         for result in results:
-            print(f"{result.run_id[:12]} {result.how}{f': {result.note}' if result.note else ''}")
+            note = f": {result.note}" if result.note else ""
+            print(in_one_line(f"{result.run_id[:12]} {result.how}{note}"))
         if not results:
             print("no runs are alive")
     return 1 if any(result.how == "failed" for result in results) else 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from homeroom.cli.printable import in_one_line
 from homeroom.cli.telling import tell
 
 _EPILOG = """\
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         print(json.dumps({"schema": 1, "dry_run": arguments.dry_run, "entries": entries}, indent=2))
         return 1 if failed else 0
     for entry in report.entries:
-        print(f"{entry.verdict:<12} {entry.name}: {entry.reason}")
+        print(in_one_line(f"{entry.verdict:<12} {entry.name}: {entry.reason}"))
     if not report.entries:
         print("nothing to sweep")
     return 1 if failed else 0
