@@ -42,6 +42,10 @@ def test_an_unattended_run_needs_a_login(agent: str, tmp_path: Path) -> None:
         ("claude", "-p|hi|--output-format=json"),
         ("claude", "--model|opus|-p|hi"),
         ("claude", "fix the typo|-p"),
+        ("claude", "-p|--verbose|hi"),
+        ("claude", "-p|--output-format=json|hi"),
+        ("claude", "-p|--|hi"),
+        ("claude", "-p|hi|--output-format|json"),
         ("codex", "exec|hi"),
         ("codex", "e|-m|some|hi"),
         ("codex", "exec|resume|--last|hi"),
@@ -73,6 +77,14 @@ def test_one_answer_needs_a_login(agent: str, words: str, tmp_path: Path) -> Non
         ("codex", "resume|--last"),
         # Whatever comes on standard input may be for no model.
         ("claude", "-p"),
+        ("claude", "-p|--output-format|json"),
+        ("claude", "-p|--model|sonnet"),
+        ("claude", "--model|sonnet|-p"),
+        ("claude", "-p|--allowedTools|Read|Edit"),
+        ("claude", "-p|--input-format|stream-json|--output-format|stream-json|--verbose"),
+        ("claude", "-p|hi|--input-format=stream-json"),
+        # What looks like the option may be the value of the one before.
+        ("claude", "--append-system-prompt|-p|hi"),
         # Another model, or a way in of its own.
         ("claude", "-p|hi|--settings|mine.json"),
         ("codex", "exec|--oss|hi"),
