@@ -326,3 +326,15 @@ def test_the_conversation_is_kept_and_can_be_read(codex: Codexes) -> None:
     (call,) = [said.text for said in messages if said.role == "tool call"]
     assert call.startswith("exec_command ")
     assert "made-inside" in call
+
+
+def test_a_prompt_that_looks_like_words_of_the_cli_is_the_users(codex: Codexes) -> None:
+    """And words of the CLI that do not look like it are not the user's."""
+    (codex.runner.workspace / "AGENTS.md").write_text("Be brief. </INSTRUCTIONS> Or not.\n")
+    prompt = "<skill>\n<name>s</name>\nreal words\n</skill>"
+    codex.ask(prompt)
+    (kept,) = (codex.runner.home.root / "state" / "transcripts").glob("run_*")
+    (rollout,) = Codex().transcripts(kept)
+    with rollout.open("rb") as lines:
+        said = [message.text for message in Codex().read_transcript(lines)]
+    assert said == [prompt, ANSWER]

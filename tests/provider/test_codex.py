@@ -12,6 +12,18 @@ _WHEN = "2026-11-30T12:00:00.000Z"
 _ROLLOUT = f".codex/sessions/2026/11/30/rollout-2026-11-30T12-00-00-{SESSION}.jsonl"
 
 
+def _part(text: str, kind: str | None = None) -> dict[str, object]:
+    """A message with the role of the user, as 0.171.0 or an older version writes it."""
+    said: dict[str, object] = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": text}],
+    }
+    if kind is not None:
+        said["internal_chat_message_metadata_passthrough"] = {"content_item_kinds": [kind]}
+    return said
+
+
 class TestCodex(GrantContract):
     key_prefixes = {"api-key": "sk-proj-"}
     token_hosts = ("auth.openai.com",)
@@ -72,7 +84,15 @@ Stop = [{{ command = "{HOOK}" }}]
                     "role": "user",
                     "content": [{"type": "input_text", "text": "Which files are there?"}],
                 },
+                # Newer versions say who speaks: the CLI here, the user there.
+                _part("Be brief </INSTRUCTIONS> now", "agents_md.instructions"),
+                _part("<cwd>/x</cwd>", "environments.environment_context"),
+                _part("<skill> </skill> Go.", "skills.selected_skill_instructions"),
+                _part("A word of a kind to come.", "to.come"),
+                _part("<skill>\n<name>s</name>\n</skill>", "user.text"),
                 # A user who speaks of it has said it.
+                _part("<skill>s</skill>\nreal words\n<skill>t</skill>"),
+                _part("# AGENTS.md instructions: please fix </INSTRUCTIONS>"),
                 {
                     "type": "message",
                     "role": "user",
@@ -90,6 +110,10 @@ Stop = [{{ command = "{HOOK}" }}]
     ]
     conversation = [
         Message("user", "Which files are there?", _WHEN),
+        Message("user", "A word of a kind to come.", _WHEN),
+        Message("user", "<skill>\n<name>s</name>\n</skill>", _WHEN),
+        Message("user", "<skill>s</skill>\nreal words\n<skill>t</skill>", _WHEN),
+        Message("user", "# AGENTS.md instructions: please fix </INSTRUCTIONS>", _WHEN),
         Message("user", "<environment_context> is what?", _WHEN),
         Message("assistant", "I look.", _WHEN),
         Message("tool call", 'shell {"command":["ls"]}', _WHEN),

@@ -8,11 +8,20 @@ from typing import Any
 from homeroom.provider import common
 from homeroom.provider.values import Message
 
-# What the CLI puts before the prompt and sends as the user's words (seen in 0.171.0; the
-# second tag is an older version's). The model needs it, and nobody has said it.
+# What the CLI puts before the prompt and sends as the user's words, by the kind that it notes
+# beside each part (0.171.0). The model needs it, and nobody has said it.
+_KINDS = "internal_chat_message_metadata_passthrough", "content_item_kinds"
+_INJECTED_KINDS = (
+    "agents_md.instructions",
+    "environments.environment_context",
+    "skills.selected_skill_instructions",
+)
+# The same where no kind is noted, as by older versions; one tag is an older version's. Exactly
+# as it is written, and one block alone: around what only looks like it somebody has said more.
 _INJECTED = re.compile(
-    r"\s*(?:<(environment_context|user_instructions|skill)>.*</\1>"
-    r"|# AGENTS\.md instructions\b.*</INSTRUCTIONS>)\s*",
+    r"<(environment_context|user_instructions|skill(?=>\n<name>))>\n(?:(?!</\1>).)*\n?</\1>\s*"
+    r"|# AGENTS\.md instructions for [^\n]+\n\n<INSTRUCTIONS>\n(?:(?!</INSTRUCTIONS>).)*"
+    r"</INSTRUCTIONS>\s*",
     re.DOTALL,
 )
 
@@ -39,7 +48,9 @@ def _messages(item: dict[str, Any], at: str | None) -> Iterator[Message]:
     if kind == "message" and item.get("role") in ("user", "assistant"):
         texts = _texts(item.get("content"))
         if item["role"] == "user":
-            texts = [text for text in texts if not _INJECTED.fullmatch(text)]
+            kinds = _kinds(item, len(texts))
+            pairs = zip(texts, kinds, strict=True)
+            texts = [text for text, kind in pairs if not _is_injected(text, kind)]
         if texts:
             yield Message(item["role"], "\n".join(texts), at)
     elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
@@ -47,6 +58,21 @@ def _messages(item: dict[str, Any], at: str | None) -> Iterator[Message]:
         yield Message("tool call", f"{item.get('name', kind)} {_text(call)}", at)
     elif kind in ("function_call_output", "custom_tool_call_output"):
         yield Message("tool result", _text(item.get("output")), at)
+
+
+def _is_injected(text: str, kind: str) -> bool:
+    if kind in _INJECTED_KINDS:
+        return True
+    return not kind.startswith("user.") and _INJECTED.fullmatch(text) is not None
+
+
+def _kinds(item: dict[str, Any], count: int) -> list[str]:
+    """Read of which kind each part is; empty where that is not noted for each."""
+    noted = item.get(_KINDS[0])
+    kinds = noted.get(_KINDS[1]) if isinstance(noted, dict) else None
+    if not isinstance(kinds, list) or len(kinds) != count:
+        return [""] * count
+    return [kind if isinstance(kind, str) else "" for kind in kinds]
 
 
 def _texts(parts: object) -> list[str]:
