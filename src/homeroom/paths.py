@@ -94,12 +94,12 @@ def locate(environ: Mapping[str, str]) -> Paths:
             state=root / "state",
             temp=own if fits else _shared_temp(),
             memory=_in_memory(environ, root / "state"),
-            named_config=_as_named(Path(os.getcwd(), moved, "config")),
+            named_config=_as_named(moved, "config"),
         )
     import platformdirs
 
     state = Path(os.path.realpath(platformdirs.user_state_dir("homeroom")))
-    named_config = Path(os.getcwd(), platformdirs.user_config_dir("homeroom"))
+    named_config = platformdirs.user_config_dir("homeroom")
     return Paths(
         config=Path(os.path.realpath(named_config)),
         data=Path(os.path.realpath(platformdirs.user_data_dir("homeroom"))),
@@ -110,7 +110,10 @@ def locate(environ: Mapping[str, str]) -> Paths:
     )
 
 
-def _as_named(path: Path) -> Path | None:
+def _as_named(*parts: str) -> Path | None:
+    path = Path(*parts)
+    if not path.is_absolute():
+        path = os.getcwd() / path
     # To the kernel "missing/.." is nothing; resolving passes over it, and what a user
     # wrote there counts.
     return path if os.path.lexists(path) else None

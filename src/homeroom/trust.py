@@ -64,7 +64,9 @@ def _walk(path: Path) -> os.stat_result:
 
 def _steps(path: Path) -> os.stat_result:
     place, links = "/", list[str]()
-    left = os.path.join(os.getcwd(), path).split("/")[::-1]
+    if not path.is_absolute():
+        path = os.getcwd() / path
+    left = str(path).split("/")[::-1]
     above = status = os.lstat(place)
     _refuse_foreign_hands(place, status, status)
     while left:

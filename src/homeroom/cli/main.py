@@ -28,7 +28,7 @@ from homeroom.cli import (
     sweep,
     transcript,
 )
-from homeroom.cli.telling import forget_output, tell
+from homeroom.cli.telling import forget_output, tell, write
 from homeroom.errors import HomeroomError, StorageError, advice, exhausted
 
 _COMMANDS = (
@@ -180,9 +180,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and end with 2."""
         hint = self._hint(message)
-        self.print_usage(sys.stderr)
         advice = f"homeroom: hint: {hint}\n" if hint else ""
-        self.exit(2, f"{self.prog}: error: {message}\n{advice}")
+        # The own way of an older argparse (3.11.2) fails where stderr does, or is closed.
+        write(f"{self.format_usage()}{self.prog}: error: {message}\n{advice}")
+        self.exit(2)
 
     def _hint(self, message: str) -> str | None:
         import difflib

@@ -16,13 +16,20 @@ def tell(line: str) -> None:
     Args:
         line: Without a newline at its end. What a terminal would obey is replaced.
     """
+    write(f"homeroom: {printable(line)}\n")
+
+
+def write(lines: str) -> None:
+    """Write to stderr, in the same way.
+
+    Args:
+        lines: As they are; the last one ends with a newline.
+    """
     # With a closed one ``print`` would write to stdout.
     if sys.stderr is None:
         return
     # A name may hold bytes that no encoding has; the message must come through anyway.
-    text = f"homeroom: {printable(line)}\n".encode(
-        sys.stderr.encoding or "utf-8", "backslashreplace"
-    )
+    text = lines.encode(sys.stderr.encoding or "utf-8", "backslashreplace")
     with contextlib.suppress(OSError):
         sys.stderr.flush()
         # Past the buffer: what failed there would be tried again at exit, and end with 120.
