@@ -6,9 +6,24 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeroom.paths import Paths
+    from homeroom.run.record import Record
 
 _POLL = 0.3
 _CHUNK = 65536
+_LONGEST = 1024 * 1024
+_SEND_EPILOG = """\
+examples:
+  homeroom send fixer 'and the docs, please'
+  homeroom send fixer -- '-x is an option'     what begins with - stands after --
+  homeroom send fixer - < question.txt         the text from standard input
+  homeroom send fixer ''                       Enter alone
+
+It waits until the agent reads keys, and until the text shows before it presses Enter. Exit
+status 75: it was not taken, and no Enter was pressed."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -17,8 +32,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     attach.epilog = "Leave it running with Ctrl-B, then D."
     attach.set_defaults(handler=_attach)
     send = _parser(commands, "send", "type a text into a detached run, and Enter")
-    send.add_argument("text", help="what to type")
-    send.set_defaults(handler=_send)
+    send.add_argument("text", nargs="?", help="what to type")
+    send.epilog = _SEND_EPILOG
+    send.formatter_class = argparse.RawDescriptionHelpFormatter
+    send.set_defaults(handler=_send, takes_arguments=True)
     interrupt = _parser(commands, "interrupt", "stop what a detached run's agent is doing now")
     interrupt.set_defaults(handler=_interrupt)
     logs = _parser(commands, "logs", "print what a detached run showed on its terminal")
@@ -38,15 +55,29 @@ def _parser(
     return parser
 
 
+def _detached(places: "Paths", word: str) -> "Record":
+    """Find the living run that a user means, which must be held by homeroom's tmux server."""
+    from homeroom.errors import UsageError
+    from homeroom.run import find
+
+    record = find.one(places, word, alive=True).record
+    if record.session == "foreground":
+        raise UsageError(
+            f"{record.name or record.run_id[:12]} runs in the foreground of another terminal: "
+            "only there can it be spoken to",
+            "start one with --detach for that",
+        )
+    return record
+
+
 def _attach(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import paths
     from homeroom.errors import UsageError
-    from homeroom.run import find
     from homeroom.session import terminal
     from homeroom.session.tmux import Tmux
 
     places = paths.locate(environ)
-    run_id = find.one(places, arguments.run, alive=True).record.run_id
+    run_id = _detached(places, arguments.run).run_id
     argv = Tmux(places, environ).attach_argv(run_id)
     if not terminal.is_interactive():
         raise UsageError(
@@ -59,22 +90,43 @@ def _attach(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 def _send(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import paths
-    from homeroom.run import find
+    from homeroom.session import keyboard
     from homeroom.session.tmux import Tmux
 
+    text = _text(arguments)
     places = paths.locate(environ)
-    run_id = find.one(places, arguments.run, alive=True).record.run_id
-    Tmux(places, environ).send_text(run_id, arguments.text)
+    run_id = _detached(places, arguments.run).run_id
+    keyboard.type_text(Tmux(places, environ), run_id, text)
     return 0
+
+
+def _text(arguments: argparse.Namespace) -> str:
+    """Take the text from the command line, or from standard input where that says "-"."""
+    from homeroom.errors import UsageError
+
+    words = [*([] if arguments.text is None else [arguments.text]), *arguments.arguments]
+    if len(words) != 1:
+        raise UsageError(
+            "give one text to type: quote it" if words else "there is no text to type",
+            f"homeroom send {shlex.quote(arguments.run)} 'hello'",
+        )
+    if arguments.text != "-":
+        return str(words[0])
+    content = sys.stdin.buffer.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise UsageError(f"more than {_LONGEST} bytes came on standard input", "send a part of it")
+    try:
+        return content.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise UsageError("what came on standard input is not UTF-8") from None
 
 
 def _interrupt(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import paths, provider
-    from homeroom.run import find
     from homeroom.session.tmux import Tmux
 
     places = paths.locate(environ)
-    record = find.one(places, arguments.run, alive=True).record
+    record = _detached(places, arguments.run)
     Tmux(places, environ).send_keys(record.run_id, provider.get(record.provider).interrupt_key)
     return 0
 

@@ -115,18 +115,37 @@ class Tmux:
         """Tell whether a session is there."""
         return self._call("has-session", "-t", f"={run_id}").returncode == 0
 
-    def send_text(self, run_id: str, text: str) -> None:
-        """Type a text into a session, and Enter after it.
+    def paste(self, run_id: str, text: str) -> None:
+        """Put a text into a session, as from a clipboard.
 
         Raises:
-            StateError: There is no such session.
+            ToolError: tmux would not.
         """
-        self._require(run_id)
         buffer = f"homeroom-{os.urandom(6).hex()}"
         # On its standard input: a command line can be seen, is limited, and ends at a ";".
         self._run("load-buffer", "-b", buffer, "-", said=text)
         self._run("paste-buffer", "-d", "-p", "-r", "-b", buffer, "-t", f"={run_id}:")
-        self._run("send-keys", "-t", f"={run_id}:", "Enter")
+
+    def screen(self, run_id: str, *options: str) -> str:
+        """Tell what a session's screen shows; nothing once it is over.
+
+        Args:
+            run_id: The session.
+            options: More of tmux's own for ``capture-pane``.
+        """
+        return self._call("capture-pane", "-p", *options, "-t", f"={run_id}:").stdout
+
+    def terminal(self, run_id: str) -> str:
+        """Tell which terminal device a session has; "" once it is over."""
+        return self._ask(run_id, "#{pane_tty}")
+
+    def process(self, run_id: str) -> int | None:
+        """Tell which process a session was made for; None once it is over."""
+        said = self._ask(run_id, "#{pane_pid}")
+        return int(said) if said.isdecimal() else None
+
+    def _ask(self, run_id: str, what: str) -> str:
+        return self._call("display-message", "-p", "-t", f"={run_id}:", what).stdout.strip()
 
     def send_keys(self, run_id: str, *keys: str) -> None:
         """Press keys, by tmux's names for them.
@@ -134,7 +153,7 @@ class Tmux:
         Raises:
             StateError: There is no such session.
         """
-        self._require(run_id)
+        self.require(run_id)
         self._run("send-keys", "-t", f"={run_id}:", *keys)
 
     def attach_argv(self, run_id: str) -> list[str]:
@@ -143,7 +162,7 @@ class Tmux:
         Raises:
             StateError: There is no such session.
         """
-        self._require(run_id)
+        self.require(run_id)
         return self.argv("attach-session", "-t", f"={run_id}")
 
     def _require_version(self) -> None:
@@ -154,7 +173,12 @@ class Tmux:
             oldest = ".".join(map(str, _OLDEST))
             raise ToolError(f"{said.strip()} is too old: {oldest} or newer is needed", _CURE)
 
-    def _require(self, run_id: str) -> None:
+    def require(self, run_id: str) -> None:
+        """Refuse a run that this server does not hold.
+
+        Raises:
+            StateError: There is no such session.
+        """
         if not self.has(run_id):
             raise StateError(
                 f"{run_id} is not held by homeroom's tmux server",
