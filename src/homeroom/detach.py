@@ -2,21 +2,25 @@
 
 import json
 import os
+import shlex
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from homeroom import home
+from homeroom import home, process
 from homeroom.errors import HomeroomError, StateError, TryAgainError
 from homeroom.files import ensure_private_dir, read_regular, replace_private
 from homeroom.paths import Paths
 from homeroom.run import lock, place, record
 from homeroom.run.find import lock_file
 from homeroom.run.record import Record
+from homeroom.session.signals import Signals
 from homeroom.session.tmux import Tmux
 
 _START_LIMIT = 60.0
+_END_LIMIT = 60.0
 _ORDER_LIMIT = 15.0
 _POLL = 0.05
 _LIMIT = 16 * 1024 * 1024
@@ -29,6 +33,7 @@ def start(
     directory: Path,
     name: str | None,
     agent: str,
+    signals: Signals,
     in_memory: Path | None = None,
 ) -> Record:
     """Start ``homeroom`` again in a session that outlives this terminal.
@@ -41,6 +46,8 @@ def start(
         directory: Where it starts.
         name: What the user calls the run, or None.
         agent: The provider's name. Both are for the session's status line.
+        signals: This process's signals, already collected. One that comes before the agent has
+            started ends the run.
         in_memory: The place in memory for rooms, where nothing of a credential may come to
             a disk; else None.
 
@@ -48,6 +55,7 @@ def start(
         The run's record, when its agent has started.
 
     Raises:
+        EndedBySignalError: A signal came before the agent had started; nothing is left.
         ToolError: The session cannot be made.
         StateError: The run ended before its agent had started; it says why.
         TryAgainError: It did not start in time, or the place in memory cannot be begun now.
@@ -60,13 +68,21 @@ def start(
     order = (in_memory or paths.runs) / f"{run_id}.order"
     tmux = Tmux(paths, environ)
     held = _module("homeroom.detach", str(order))
-    tmux.hold(run_id, held, directory, f"{name or run_id[:12]} ({agent})")
     words = [*argv[:1], "--run-id", run_id, *argv[1:]]
     document = {"argv": words, "environ": dict(environ), "directory": str(directory)}
-    # Last: whoever is held waits for it, so that its first words are in the log.
-    replace_private(order, json.dumps(document).encode())
+    signals.check()
     try:
-        return _await_start(paths, run_id, tmux)
+        tmux.hold(run_id, held, directory, f"{name or run_id[:12]} ({agent})")
+        # Last: whoever is held waits for it, so that its first words are in the log.
+        replace_private(order, json.dumps(document).encode())
+        return _await_start(paths, run_id, tmux, signals)
+    except HomeroomError:
+        # A signal for the whole group may have ended a call of tmux, and be the true reason.
+        if signals.is_ending():
+            order.unlink(missing_ok=True)
+            _end(paths, run_id, tmux, name)
+        signals.check()
+        raise
     finally:
         order.unlink(missing_ok=True)
 
@@ -87,7 +103,29 @@ def _module(name: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", code, places, name, *arguments]
 
 
-def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:
+def _end(paths: Paths, run_id: str, tmux: Tmux, name: str | None) -> None:
+    """End a run that nobody was told of, and wait until it is over.
+
+    Raises:
+        StateError: It is not over yet; it says how to stop it.
+    """
+    supervisor = tmux.process(run_id)
+    if supervisor is not None:
+        # The same process from the first: it has not become a run yet, or ends one in order.
+        process.send(supervisor, signal.SIGTERM)
+    deadline = time.monotonic() + _END_LIMIT
+    while tmux.has(run_id) or lock.is_held(lock_file(paths, run_id)):
+        if time.monotonic() > deadline:
+            raise StateError(
+                f"{run_id} was to end, and is not over after {_END_LIMIT:.0f} seconds",
+                f"homeroom stop {shlex.quote(name or run_id[:12])}",
+            )
+        time.sleep(_POLL)
+    if not (paths.runs / f"{run_id}.json").exists():
+        tmux.log(run_id).unlink(missing_ok=True)
+
+
+def _await_start(paths: Paths, run_id: str, tmux: Tmux, signals: Signals) -> Record:
     deadline = time.monotonic() + _START_LIMIT
     path = paths.runs / f"{run_id}.json"
     while time.monotonic() < deadline:
@@ -99,6 +137,7 @@ def _await_start(paths: Paths, run_id: str, tmux: Tmux) -> Record:
             if found.state == "failed":
                 raise _failure(found, tmux)
             return found
+        signals.check()
         if not tmux.has(run_id) and not lock.is_held(lock_file(paths, run_id)):
             raise StateError(f"the run did not start: {_last_words(tmux, run_id)}")
         time.sleep(_POLL)

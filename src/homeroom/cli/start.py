@@ -151,6 +151,7 @@ def _detach(
     from homeroom import detach, home, notice, plan, readiness
     from homeroom.errors import StorageError
     from homeroom.run import find
+    from homeroom.session.signals import Signals
 
     # What is wrong is said here, and not in a session that nobody looks at.
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
@@ -160,22 +161,25 @@ def _detach(
     readiness.require(decided, environ, places)
     notice.warn_of_logout(decided.instance.place, tell)
     own = [word for word in arguments.own if word != "--detach"]
-    record = detach.start(
-        [*own, "--", *arguments.arguments] if arguments.arguments else own,
-        environ,
-        places,
-        Path.cwd(),
-        request.name,
-        decided.provider.name,
-        decided.instance.place,
-    )
-    short = shlex.quote(record.name or record.run_id[:12])
-    unsaid = None
-    try:
-        print(record.run_id, flush=True)
-    except OSError as error:
-        unsaid = error
-    tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
+    # Until it is named: what comes meanwhile ends it, or finds it running and named.
+    with Signals() as signals:
+        record = detach.start(
+            [*own, "--", *arguments.arguments] if arguments.arguments else own,
+            environ,
+            places,
+            Path.cwd(),
+            request.name,
+            decided.provider.name,
+            signals,
+            decided.instance.place,
+        )
+        short = shlex.quote(record.name or record.run_id[:12])
+        unsaid = None
+        try:
+            print(record.run_id, flush=True)
+        except OSError as error:
+            unsaid = error
+        tell(f"it runs; `homeroom attach {short}` shows it, `homeroom stop {short}` ends it")
     notice.warn_of_no_login(decided, short, tell)
     if isinstance(unsaid, BrokenPipeError):
         raise unsaid

@@ -19,6 +19,7 @@ from homeroom.paths import Paths
 
 _SIZE = ("-x", "200", "-y", "50")
 _TIME_LIMIT = 20.0
+_TRIES = 3
 # Of 2017: named buffers, and targets that match as a whole.
 _OLDEST = (2, 6)
 _CURE = (
@@ -113,7 +114,7 @@ class Tmux:
 
     def has(self, run_id: str) -> bool:
         """Tell whether a session is there."""
-        return self._call("has-session", "-t", f"={run_id}").returncode == 0
+        return self._look("has-session", "-t", f"={run_id}").returncode == 0
 
     def paste(self, run_id: str, text: str) -> None:
         """Put a text into a session, as from a clipboard.
@@ -145,7 +146,16 @@ class Tmux:
         return int(said) if said.isdecimal() else None
 
     def _ask(self, run_id: str, what: str) -> str:
-        return self._call("display-message", "-p", "-t", f"={run_id}:", what).stdout.strip()
+        return self._look("display-message", "-p", "-t", f"={run_id}:", what).stdout.strip()
+
+    def _look(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Call tmux again where a signal has ended it: that is no answer, least of all a "no"."""
+        done = self._call(*words)
+        for _ in range(_TRIES):
+            if done.returncode >= 0:
+                break
+            done = self._call(*words)
+        return done
 
     def send_keys(self, run_id: str, *keys: str) -> None:
         """Press keys, by tmux's names for them.
@@ -208,6 +218,8 @@ class Tmux:
                 input=said,
                 env={**environ, "TERM": self._environ.get("TERM", "xterm-256color")},
                 timeout=_TIME_LIMIT,
+                # Ctrl-C is for homeroom to answer.
+                process_group=0,
             )
         except subprocess.TimeoutExpired as error:
             raise ToolError(
