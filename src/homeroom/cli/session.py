@@ -6,11 +6,13 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from homeroom.cli.shown import Shown
     from homeroom.paths import Paths
     from homeroom.run.record import Record
+    from homeroom.session.tmux import Tmux
 
 _POLL = 0.3
 _CHUNK = 65536
@@ -40,6 +42,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     interrupt.set_defaults(handler=_interrupt)
     logs = _parser(commands, "logs", "print what a detached run showed on its terminal")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the run is over")
+    logs.epilog = (
+        "Of a live run: what its screen shows, and up to 2000 lines above it; of one that is over: "
+        "all that was sent to its terminal, as text."
+    )
     logs.set_defaults(handler=_logs)
 
 
@@ -133,26 +139,61 @@ def _interrupt(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int
 
 def _logs(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import paths
+    from homeroom.cli.shown import Shown
     from homeroom.errors import UsageError
-    from homeroom.run import find, lock
+    from homeroom.run import find
     from homeroom.session.tmux import Tmux
 
     places = paths.locate(environ)
-    run_id = find.one(places, arguments.run).record.run_id
+    found = find.one(places, arguments.run)
+    run_id, tmux = found.record.run_id, Tmux(places, environ)
     try:
-        log = Tmux(places, environ).log(run_id).open("rb")
+        log = tmux.log(run_id).open("rb")
     except FileNotFoundError:
         raise UsageError(
             f"{run_id} has no log: its output went to the terminal it was started on",
             f"homeroom transcript {run_id[:12]}",
         ) from None
+    # What an agent sends to its terminal is for that one: here it would ask, and be answered
+    # with words that the user seems to have typed.
+    shown = Shown(colours=sys.stdout.isatty() and not environ.get("NO_COLOR"))
     with log:
-        while True:
-            # Asked before reading: what is written before the end is still read after it.
-            is_over = not lock.is_held(find.lock_file(places, run_id))
-            while chunk := log.read(_CHUNK):
-                sys.stdout.buffer.write(chunk)
+        # Before the look: what comes at this moment is shown twice rather than never.
+        end = log.seek(0, os.SEEK_END)
+        screen = _screen(tmux, run_id) if found.is_alive else ""
+        log.seek(end if screen else 0)
+        if screen:
+            sys.stdout.write(shown.feed(screen.encode(errors="replace")))
+        try:
+            if not screen or arguments.follow:
+                _copy(log, shown, places, run_id, follow=arguments.follow)
+        finally:
+            sys.stdout.write(shown.end())
             sys.stdout.flush()
-            if is_over or not arguments.follow:
-                return 0
-            time.sleep(_POLL)
+    return 0
+
+
+def _screen(tmux: "Tmux", run_id: str) -> str:
+    """Take what a living run's screen shows, and what has gone out at its top."""
+    from homeroom.errors import ToolError
+
+    try:
+        lines = tmux.screen(run_id, "-e", "-S", "-").rstrip()
+    except ToolError:
+        # It may be gone, with the log still there.
+        return ""
+    return f"{lines}\n" if lines else ""
+
+
+def _copy(log: BinaryIO, shown: "Shown", places: "Paths", run_id: str, *, follow: bool) -> None:
+    from homeroom.run import find, lock
+
+    while True:
+        # Asked before reading: what is written before the end is still read after it.
+        is_over = not lock.is_held(find.lock_file(places, run_id))
+        while chunk := log.read(_CHUNK):
+            sys.stdout.write(shown.feed(chunk))
+        sys.stdout.flush()
+        if is_over or not follow:
+            return
+        time.sleep(_POLL)
