@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from homeroom import adoption, archive, home, provider, worktree
-from homeroom.errors import HomeroomError, StorageError
+from homeroom.errors import ConfigError, HomeroomError, StorageError
 from homeroom.files import read_regular
 from homeroom.paths import Paths
 from homeroom.provider import Provider
@@ -25,6 +25,7 @@ def sweep_dead(
     places: adoption.Places | None = None,
     tell: Tell | None = None,
     only: str | None = None,
+    is_config_known: bool = True,
 ) -> sweep.Report:
     """Remove what dead runs left, keeping their transcripts and the logins they renewed.
 
@@ -34,6 +35,8 @@ def sweep_dead(
         places: Where the master stores are; None leaves those alone.
         tell: Says a line to the user.
         only: The one run to look at, whatever its age; None for all.
+        is_config_known: Whether the configuration is the user's. If not, a room stays from which
+            something would be kept by it: its agent is ended.
 
     Returns:
         What was done with each entry.
@@ -41,8 +44,14 @@ def sweep_dead(
 
     def keep(instance: home.Instance, of: Record) -> None:
         adapter = provider.get(of.provider)
+        if not is_config_known and (of.grant_from or adapter.transcripts(instance.home)):
+            raise ConfigError(
+                "its room stays: whether its transcript is kept, or its login taken back, is for "
+                "your config.toml to say, which cannot be used"
+            )
         secrets = _secrets(adapter, instance)
-        if secrets is not None and (places is None or places.config.run.archive != "never"):
+        is_wanted = not of.trial and (places is None or places.config.run.archive != "never")
+        if secrets is not None and is_wanted:
             found = adapter.transcripts(instance.home)
             archive.keep(found, instance.home, paths.transcripts / of.run_id, secrets)
         if places is not None and tell is not None:

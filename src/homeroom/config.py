@@ -127,6 +127,21 @@ def load(path: Path) -> Config:
     return config
 
 
+def load_if_possible(path: Path) -> tuple[Config, ConfigError | None]:
+    """Read a configuration file for what must work in any case, such as ending a run.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The configuration and None; or the defaults, and why the file cannot be used.
+    """
+    try:
+        return load(path), None
+    except ConfigError as error:
+        return Config(), error
+
+
 def _refuse_unknown(
     document: dict[str, Any], known: type[msgspec.Struct], path: Path, at: str
 ) -> None:

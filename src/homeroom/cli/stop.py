@@ -57,7 +57,10 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if bool(arguments.runs) == arguments.all:
         raise UsageError("name the runs to stop, or say --all", "homeroom list")
     places = paths.locate(environ)
-    settings = config.load(places.config_file)
+    settings, fault = config.load_if_possible(places.config_file)
+    if fault is not None:
+        hint = f" ({fault.hint})" if fault.hint else ""
+        tell(f"warning: {fault.message}{hint}; stop goes on without it")
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
     if arguments.all:
         runs, unread = find.all_runs(places)
@@ -67,7 +70,9 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         chosen = [find.one(places, word, unread=True) for word in words]
 
     def clean(run_id: str) -> sweep.Report:
-        return aftermath.sweep_dead(places, places=masters, tell=tell, only=run_id)
+        return aftermath.sweep_dead(
+            places, places=masters, tell=tell, only=run_id, is_config_known=fault is None
+        )
 
     results = stop.stop(places, chosen, grace=settings.run.stop_grace, clean=clean)
     if arguments.json:

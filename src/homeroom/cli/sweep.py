@@ -47,9 +47,18 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from homeroom import adoption, aftermath, config, paths, rules
 
     places = paths.locate(environ)
-    settings = config.load(places.config_file)
+    settings, fault = config.load_if_possible(places.config_file)
+    if fault is not None:
+        hint = f" ({fault.hint})" if fault.hint else ""
+        tell(f"warning: {fault.message}{hint}; sweep goes on without it")
     masters = adoption.Places(places, settings, environ, rules.user_homes(environ)[0])
-    report = aftermath.sweep_dead(places, dry_run=arguments.dry_run, places=masters, tell=tell)
+    report = aftermath.sweep_dead(
+        places,
+        dry_run=arguments.dry_run,
+        places=masters,
+        tell=tell,
+        is_config_known=fault is None,
+    )
     failed = report.count("failed")
     if arguments.json:
         entries = [msgspec.structs.asdict(entry) for entry in report.entries]
