@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from homeroom import provider
 from homeroom.config import Config
 from homeroom.credential.index import StoreName
 from homeroom.credential.secret import Credential, CredentialKind, Secret
@@ -17,7 +18,7 @@ from homeroom.credential.vault import (
     command,
     open_vault,
 )
-from homeroom.errors import CredentialError, HomeroomError
+from homeroom.errors import ConfigError, CredentialError, HomeroomError, UsageError
 from homeroom.paths import Paths
 from homeroom.provider import Provider
 from homeroom.request import Request
@@ -169,6 +170,29 @@ def rows(wish: Wish) -> tuple[Row, ...]:
     return tuple(found)
 
 
+def named_agent(option: str | None, config: Config, file: Path) -> str:
+    """Tell which agent the user named.
+
+    Args:
+        option: What was given on the command line.
+        config: The user's configuration.
+        file: Where that is from.
+
+    Returns:
+        The agent's name, or that of the default one.
+
+    Raises:
+        UsageError: The command line names one that there is not.
+        ConfigError: The configuration does.
+    """
+    if option is not None or config.run.provider is None:
+        return provider.get(option or provider.DEFAULT).name
+    try:
+        return provider.get(config.run.provider).name
+    except UsageError as error:
+        raise ConfigError(f"{file}: run.provider: {error.message}", error.hint) from error
+
+
 def named_profile(
     option: str | None, environ: Mapping[str, str], config: Config
 ) -> tuple[str, str] | None:
@@ -229,9 +253,9 @@ def _flags(wish: Wish) -> Iterator[_Place]:
     yield _Place("flag", f"--api-key-env {name or 'NAME'}", _summed(take), take)
 
 
-def variables(provider: str) -> dict[str, CredentialKind]:
+def variables(agent: str) -> dict[str, CredentialKind]:
     """Name the variables that hold a credential for an agent, the first one first."""
-    stem = f"HOMEROOM_{provider.upper().replace('-', '_')}"
+    stem = f"HOMEROOM_{agent.upper().replace('-', '_')}"
     return {f"{stem}_API_KEY": "api-key", f"{stem}_TOKEN": "token"}
 
 

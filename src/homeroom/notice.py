@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from homeroom.credential import vault
-from homeroom.credential.secret import Credential
+from homeroom.credential.secret import Credential, Secret
 from homeroom.plan import Plan
 
 _HOUR = 3600.0
@@ -39,12 +39,22 @@ def announce(decided: Plan, tell: Tell) -> None:
         )
     if request.profile is not None and decided.chosen.origin in ("flag", "environment"):
         tell(f"{decided.chosen.source} comes first: profile {request.profile} is not used")
+    _announce_ignored(decided, tell)
     if credential is None:
         return
     if decided.chosen.origin == "store":
         warn_if_exposed(credential, tell)
     if not decided.room.options.full_credentials:
         _announce_expiry(decided, credential, tell)
+
+
+def _announce_ignored(decided: Plan, tell: Tell) -> None:
+    """Say which of the variables that were to come along the room has in its own way."""
+    wish = decided.wish
+    for name in dict.fromkeys((*wish.config.environment.inherit, *wish.request.inherit)):
+        # What is passed in is kept as a secret; what a room decides itself is not.
+        if name in wish.environ and not isinstance(decided.inside.environment.get(name), Secret):
+            tell(f"{name} is not passed in: a room has its own")
 
 
 def warn_of_no_login(decided: Plan, run: str, tell: Tell) -> None:

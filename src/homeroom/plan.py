@@ -261,7 +261,10 @@ def _environment(facts: _Facts, pinned: Mapping[str, str]) -> dict[str, str | Se
     values: dict[str, str | Secret] = {**environment.allowed(facts.environ, places)}
     for name in (*facts.config.environment.inherit, *facts.request.inherit):
         if not VARIABLE.fullmatch(name):
-            raise UsageError(f"--env {name}: not a variable's name", "write --env NAME")
+            # What stands after "=" may be a secret.
+            shown = f"--env {name.partition('=')[0]}"
+            hint = "write --env NAME: the value is taken from your environment"
+            raise UsageError(f"{shown}: not a variable's name", hint)
         if name in facts.environ:
             values[name] = Secret(facts.environ[name])
         elif name in facts.request.inherit:

@@ -1,5 +1,7 @@
 """What the command line says to somebody who mistyped, or asks how it goes on."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import PrivateHome
@@ -44,3 +46,70 @@ def test_discard_alone_is_refused_because_it_would_remove_nothing(
     done = run_homeroom("start", "--discard", env=private_home.env, cwd=private_home.home)
     assert done.returncode == 2
     assert "homeroom: error: --discard goes with --worktree" in done.stderr
+
+
+KEY = "sk-ant-api03-" + "AbCd0123" * 4
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("login", "--api-key", KEY),
+        ("login", "--token", KEY),
+        ("login", "claude", "--api-key", KEY),
+        ("login", "--api-key", "--offline", "claude", KEY),
+        ("login", f"--api-key={KEY}"),
+        ("login", "--api-key", KEY, "--json"),
+        ("start", "--api-key-env", KEY),
+        ("start", KEY),
+        ("dry-run", "--env", f"MY_KEY={KEY}"),
+    ],
+    ids=lambda words: " ".join(words).replace(KEY, "KEY"),
+)
+def test_a_key_on_the_command_line_is_refused_and_never_repeated(
+    private_home: PrivateHome, workspace: Path, words: tuple[str, ...]
+) -> None:
+    done = run_homeroom(*words, env=private_home.env, cwd=workspace)
+    assert done.returncode == 2
+    assert "homeroom: error: " in done.stderr
+    assert KEY[:10] not in done.stdout + done.stderr
+    if words[0] == "login" and "=" not in words[-1]:
+        assert "hint: a key or token is asked for, without showing it" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("dry-run",), ("start",), ("login", "--status"), ("commands",)])
+def test_an_agent_in_the_configuration_that_there_is_not_is_its_fault(
+    private_home: PrivateHome, workspace: Path, words: tuple[str, ...]
+) -> None:
+    path = private_home.root / "config" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('[run]\nprovider = "cluade"\n')
+    if words == ("commands",):
+        words = (*words, "--workspace", ".")
+    done = run_homeroom(*words, env=private_home.env, cwd=workspace)
+    assert done.returncode == 78
+    assert f"error: {path}: run.provider: there is no agent 'cluade'" in done.stderr
+    assert "did you mean claude?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("logs",), "hint: name a run: `homeroom list` shows them"),
+        (("attach",), "hint: name a run: `homeroom list` shows them"),
+        (("send",), "hint: name a run: `homeroom list` shows them"),
+        (("send", "x", "-x"), "hint: a text that begins with - comes after --"),
+        (("start", "--demo", "hello"), "-- -p 'hello'"),
+        (("-v",), "--version"),
+        (("version",), "did you mean --version?"),
+        (("logs", "x", "--folow"), "did you mean --follow?"),
+    ],
+    ids=str,
+)
+def test_a_word_that_is_missing_or_misplaced_is_helped_on(
+    private_home: PrivateHome, workspace: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = run_homeroom(*words, env=private_home.env, cwd=workspace)
+    assert done.returncode == 2
+    assert "\nhomeroom: error: " in f"\n{done.stderr}"
+    assert said in done.stderr

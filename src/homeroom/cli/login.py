@@ -35,6 +35,10 @@ The vault is the desktop's keyring where there is one, else a file that only you
 Details: docs/how-to/log-in.md, docs/reference/credentials.md."""
 
 _LONGEST = 64 * 1024
+NO_KEY = (
+    "a key or token is asked for, without showing it, or read from standard input: on a command "
+    "line others could see it"
+)
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -131,10 +135,15 @@ def entry_name(arguments: argparse.Namespace, around: "Places") -> tuple[str, st
     Raises:
         UsageError: There is no such agent, or the profile's name cannot be one.
     """
-    from homeroom import choice, provider
+    from homeroom import choice
     from homeroom.credential.vault import DEFAULT_PROFILE
 
-    name = provider.get(arguments.provider or around.config.run.provider or provider.DEFAULT).name
+    try:
+        name = choice.named_agent(arguments.provider, around.config, around.paths.config_file)
+    except UsageError as error:
+        if getattr(arguments, "api_key", False) or getattr(arguments, "token", False):
+            raise UsageError(error.message, NO_KEY) from error
+        raise
     named = choice.named_profile(arguments.profile, around.environ, around.config)
     return name, named[0] if named else DEFAULT_PROFILE
 

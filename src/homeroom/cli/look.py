@@ -67,14 +67,14 @@ def _in_fresh_room(
     places: "Paths", directory: Path, environ: Mapping[str, str]
 ) -> list[dict[str, str | None]]:
     """List what a run that began there now would have, its user's preferences included."""
-    from homeroom import config, provider, rules
+    from homeroom import choice, config, provider, rules
     from homeroom.errors import WorkspaceError
     from homeroom.provider.common import apply
 
     if not directory.is_dir():
         raise WorkspaceError(f"{directory} is not a directory", "name one with --workspace")
     settings = config.load(places.config_file)
-    agent = provider.get(settings.run.provider or provider.DEFAULT)
+    agent = provider.get(choice.named_agent(None, settings, places.config_file))
     chosen = tuple(dict.fromkeys(settings.seed.include))
     user_home = rules.user_homes(environ)[0]
     import tempfile

@@ -134,9 +134,12 @@ def _parse(own: list[str], theirs: list[str] | None) -> argparse.Namespace:
     if own[:1] == ["help"]:
         own = [*own[1:], "--help"]
     try:
-        arguments = _parser().parse_args(own)
+        parser = _parser()
+        arguments, strange = parser.parse_known_args(own)
+        if strange:
+            parser.refuse(strange, arguments.command)
         if theirs and not getattr(arguments, "takes_arguments", False):
-            _parser().error(f"`{arguments.command}` takes no arguments after --")
+            parser.error(f"`{arguments.command}` takes no arguments after --")
     except SystemExit:
         _flush()
         raise
@@ -179,24 +182,51 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and end with 2."""
-        hint = self._hint(message)
-        advice = f"homeroom: hint: {hint}\n" if hint else ""
+        # The value of an option that takes none: it may be a key.
+        message = re.sub(r"(?s)ignored explicit argument .*", "it takes no value", message)
+        self._end(message, self._hint(message))
+
+    def refuse(self, words: Sequence[str], command: str) -> NoReturn:
+        """Do the same for words that a command does not know."""
+        if command == "login":
+            known = [word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)]
+            hidden = "" if len(known) == len(words) else "a word that is not shown here"
+            said = ", ".join([*known, *([hidden] if hidden else [])])
+            hint = self._near(known[0]) if known else login.NO_KEY
+        else:
+            said, hint = " ".join(words), self._near(words[0])
+        if command == "send":
+            hint = "a text that begins with - comes after --, as in: homeroom send RUN -- '-x'"
+        self._end(f"unrecognized arguments: {said}", hint)
+
+    def _end(self, message: str, hint: str | None) -> NoReturn:
         # The own way of an older argparse (3.11.2) fails where stderr does, or is closed.
-        write(f"{self.format_usage()}{self.prog}: error: {message}\n{advice}")
-        self.exit(2)
+        write(self.format_usage())
+        tell(f"error: {message}")
+        if hint:
+            tell(f"hint: {hint}")
+        sys.exit(2)
+
+    def _near(self, unknown: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(unknown.partition("=")[0], self._options(), n=1)
+        if near:
+            return f"did you mean {near[0]}?"
+        return "what is for the agent comes after --, as in: homeroom start -- -p 'hello'"
 
     def _hint(self, message: str) -> str | None:
         import difflib
 
-        unknown = re.search(r"unrecognized arguments: (\S+)", message)
-        if unknown:
-            near = difflib.get_close_matches(unknown[1].partition("=")[0], self._options(), n=1)
-            if near:
-                return f"did you mean {near[0]}?"
-            return "what is for the agent comes after --, as in: homeroom start -- -p 'hello'"
+        if re.search(r"required: run\b", message):
+            return "name a run: `homeroom list` shows them"
+        if message.endswith("required: COMMAND"):
+            return "homeroom --help, or homeroom --version"
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if wrong is None:
             return None
+        if wrong[1] == "version":
+            return "did you mean --version?"
         known = [word.strip("' ") for word in wrong[2].split(",")]
         near = difflib.get_close_matches(wrong[1], known, n=1)
         return f"did you mean {near[0]}?" if near else None
@@ -210,7 +240,7 @@ class _Parser(argparse.ArgumentParser):
         return sorted({word for one in parsers for word in one._option_string_actions})  # noqa: SLF001
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="homeroom",
         description=_DESCRIPTION,

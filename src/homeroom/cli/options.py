@@ -116,6 +116,17 @@ def _arguments(arguments: argparse.Namespace, agent: str) -> tuple[str, ...]:
     return tuple(provider.get(agent).unattended(prompt))
 
 
+def _agent(arguments: argparse.Namespace, settings: "Config", places: "Paths") -> str:
+    from homeroom import choice
+    from homeroom.errors import UsageError
+
+    try:
+        return choice.named_agent(arguments.agent, settings, places.config_file)
+    except UsageError as error:
+        hint = f"{error.hint}; a prompt comes after --, as in: homeroom start -- -p 'hello'"
+        raise UsageError(error.message, hint) from error
+
+
 def request(
     arguments: argparse.Namespace,
     settings: "Config",
@@ -133,7 +144,7 @@ def request(
     Returns:
         What was asked for.
     """
-    from homeroom import provider
+    from homeroom.config import VARIABLE
     from homeroom.errors import UsageError
     from homeroom.request import Request
     from homeroom.session import terminal
@@ -147,7 +158,13 @@ def request(
         raise UsageError(
             "--discard goes with --worktree: nothing else is removed at the end", "add --worktree"
         )
-    agent = arguments.agent or settings.run.provider or provider.DEFAULT
+    if arguments.api_key_env and not VARIABLE.fullmatch(arguments.api_key_env):
+        # It may be the key itself.
+        raise UsageError(
+            "--api-key-env: that is not a variable's name",
+            "export the key in a variable, and give the name of that: --api-key-env MY_KEY",
+        )
+    agent = _agent(arguments, settings, places)
     resume = None
     if arguments.resume is not None:
         from homeroom import transcript

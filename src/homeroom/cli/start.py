@@ -110,14 +110,16 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     with Signals() as signals:
         _sweep(places, settings, environ)
         signals.check()
+        request = options.request(arguments, settings, places)
         if not arguments.demo or arguments.demo_server:
-            request = options.request(arguments, settings, places)
             return launch.start(request, environ, places, settings, signals, tell)
+        import msgspec
+
         from homeroom import demo
         from homeroom.toolchain import store
 
         with demo.model_server(store.require(places, environ)) as endpoint:
-            request = options.request(arguments, settings, places, endpoint)
+            request = msgspec.structs.replace(request, endpoint=endpoint)
             return launch.start(request, environ, places, settings, signals, tell)
 
 

@@ -95,7 +95,7 @@ def _look(environ: Mapping[str, str], places: "Paths", settings: "Config") -> Wh
     from homeroom.toolchain.system import locate_system_tools
 
     alive = sum(lock.is_held(path) for path in places.runs.glob("run_*.lock"))
-    agent = settings.run.provider or provider.DEFAULT
+    agent = choice.named_agent(None, settings, places.config_file)
     try:
         store.require(places, environ)
         locate_system_tools(environ)

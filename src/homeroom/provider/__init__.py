@@ -9,6 +9,7 @@ writes raise. ``homeroom.testing`` holds the conformance kit that says the same 
 from __future__ import annotations
 
 import importlib
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from homeroom.errors import UsageError
@@ -49,6 +50,8 @@ __all__ = [
 ]
 
 DEFAULT = "claude"
+# Like a name that was mistyped; keys have digits, and are longer.
+_SHAPE = re.compile(r"[A-Za-z]{1,16}")
 _REGISTRY = {
     "claude": "homeroom.provider.claude:Claude",
     "codex": "homeroom.provider.codex:Codex",
@@ -299,6 +302,8 @@ def get(name: str) -> Provider:
         near = difflib.get_close_matches(name, names(), n=1)
         known = f"the agents are: {', '.join(names())}"
         hint = f"did you mean {near[0]}? {known}" if near else known
-        raise UsageError(f"there is no agent {name!r}", hint) from None
+        # It may be a key or a prompt that came to the wrong place: no word for a screen or a log.
+        called = repr(name) if _SHAPE.fullmatch(name) else "of that name"
+        raise UsageError(f"there is no agent {called}", hint) from None
     adapter: Provider = getattr(importlib.import_module(module), attribute)()
     return adapter
