@@ -42,4 +42,5 @@ def part(
         trash.discard(kept, paths.trash)
     elif asked.interactive and not is_killed:
         # What the agent says about that is of a home that is gone.
-        tell(f"to go on with this: homeroom start {asked.agent} --resume {run_id[:12]}")
+        demo = " --demo" if asked.endpoint is not None else ""
+        tell(f"to go on with this: homeroom start {asked.agent}{demo} --resume {run_id[:12]}")

@@ -132,6 +132,8 @@ def by_agent(desk: Desk, signals: Signals) -> Entry:
         use_credentials=False,
         interactive=True,
         login=way,
+        # Nobody looks for it among the runs: what it was for is in the vault, or was given up.
+        trial=True,
     )
     found: list[Credential] = []
 

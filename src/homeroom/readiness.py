@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 
+from homeroom import worktree
 from homeroom.credential.vault import DEFAULT_PROFILE, command
-from homeroom.errors import CredentialError, HomeroomError, ToolError
+from homeroom.errors import CredentialError, HomeroomError, ToolError, WorkspaceError
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.toolchain import store
@@ -22,9 +23,11 @@ def require(decided: Plan, environ: Mapping[str, str], paths: Paths) -> None:
     Raises:
         ToolError: A tool, or the container engine, is missing or cannot be used; it says
             which, and what to do.
+        WorkspaceError: The run shall have a worktree, and there is no repository.
         CredentialError: The room would be logged out, and the agent do nothing but say so.
     """
     _require_tools(decided, environ, paths)
+    _require_repository(decided, environ)
     _require_login(decided)
 
 
@@ -62,6 +65,19 @@ def _require_tools(decided: Plan, environ: Mapping[str, str], paths: Paths) -> N
                 f"{tool.name} {tool.version} at {tool.path} is missing or not executable",
                 "remove that toolchain's directory and run `homeroom setup`",
             )
+
+
+def _require_repository(decided: Plan, environ: Mapping[str, str]) -> None:
+    """Refuse a worktree where git knows of no repository, before anything is announced."""
+    if decided.wish.request.worktree is None:
+        return
+    try:
+        worktree.Git(environ)(decided.room.workspace.directory, "rev-parse", "--git-dir")
+    except WorkspaceError as error:
+        raise WorkspaceError(
+            f"--worktree: {error.message}",
+            error.hint or "go to a git repository that has a commit, or leave out --worktree",
+        ) from error
 
 
 def _require_login(decided: Plan) -> None:

@@ -24,7 +24,7 @@ class Request(msgspec.Struct, frozen=True):
         unattended: Whether nobody is there to be asked anything.
         interactive: Whether a person's terminal is on standard input.
         name: What the user calls the run, or None.
-        trial: Whether it is only to see whether the agent starts: `list` forgets it.
+        trial: Whether it is only to see whether the agent starts, or to log in: `list` forgets it.
         run_id: The run's id, where whoever asked has made it up already.
         resume: The transcript of a conversation to go on with, or None.
         worktree: The branch for a worktree of the run's own, "" for a new one; None to

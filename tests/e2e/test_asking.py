@@ -118,3 +118,13 @@ def test_a_run_without_a_terminal_or_a_transcript_is_not_asked_about(
     session.start(journal.url, "--version")
     assert session.terminal.wait_exit() == 0
     assert QUESTION not in session.terminal.screen()
+
+
+def test_what_to_type_to_go_on_with_a_demo_is_a_demo(
+    session: Session, journal: Journal, ready_home: PrivateHome
+) -> None:
+    write_config(ready_home, "always")
+    session.start_shell()
+    session.type_start(journal.url, "-p", "hi")
+    session.terminal.wait_for("to go on with this: homeroom start claude --demo --resume run_")
+    assert session.status() == 0

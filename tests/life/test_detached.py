@@ -169,7 +169,7 @@ def test_an_unattended_run_ends_by_itself_and_keeps_what_was_said(life: Life) ->
 
 @pytest.mark.parametrize("option", ["--timeout", "--max-idle"])
 def test_a_limit_ends_a_run_with_124(slow: Life, option: str) -> None:
-    run_id = slow.detach(option, "2", "--afk", "hi")
+    run_id = slow.detach(option, "2s", "--afk", "hi")
     found = slow.wait_over(run_id)
     assert (found["state"], found["exit_status"]) == ("ended", 124)
 

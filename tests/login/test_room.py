@@ -124,6 +124,8 @@ def test_a_login_that_is_not_finished_saves_nothing(ready_user: User, keys: list
         assert terminal.wait_exit() == REFUSED
         terminal.wait_for("nothing was saved")
     assert not (user.state / "vault").exists()
+    # Nobody has started a run, and so none is listed.
+    assert user.run("list", "--all").stdout == "no runs\n"
 
 
 def test_the_agents_own_login_needs_a_terminal(user: User) -> None:

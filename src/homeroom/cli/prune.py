@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +10,6 @@ _EPILOG = """\
 examples:
   homeroom prune --older-than 30d             what ended more than thirty days ago
   homeroom prune --older-than 0s --dry-run    everything that is over, but only say so"""
-_SPAN = re.compile(r"([0-9]+)([smhdw])")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,9 +42,14 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         UsageError: The span cannot be read.
     """
     from homeroom import paths, trash
+    from homeroom.cli.span import WRITTEN, seconds
+    from homeroom.errors import UsageError
     from homeroom.run import find, record
 
-    span = _seconds(arguments.older_than)
+    try:
+        span = seconds(arguments.older_than)
+    except ValueError as error:
+        raise UsageError(str(error), f"write {WRITTEN}") from None
     places = paths.locate(environ)
     now = time.time()
     gone: list[dict[str, Any]] = []
@@ -69,12 +71,3 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     verb = "would forget" if arguments.dry_run else "forgot"
     print(f"{verb} {len(gone)} runs")
     return 0
-
-
-def _seconds(text: str) -> float:
-    from homeroom.errors import UsageError
-
-    match = _SPAN.fullmatch(text)
-    if match is None:
-        raise UsageError(f"{text!r} is not a span of time", "write 30d, 12h or 2w")
-    return float(match[1]) * _UNITS[match[2]]

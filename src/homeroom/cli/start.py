@@ -63,12 +63,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="give it this to do, without anybody to ask: it ends on its own",
     )
     held.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="end it after this long (status 124)"
+        "--timeout",
+        type=_seconds,
+        metavar="TIME",
+        help="end it after this long, in seconds or as 5m, 2h or 1d (status 124)",
     )
     held.add_argument(
         "--max-idle",
         type=_seconds,
-        metavar="SECONDS",
+        metavar="TIME",
         help="end it when its transcript has not grown for this long (status 124)",
     )
     # For a session that was told to hold a run: its id was made up by who told it.
@@ -195,13 +198,15 @@ def _detach(
 
 
 def _seconds(text: str) -> float:
+    from homeroom.cli.span import seconds
+
     try:
-        seconds = float(text)
+        found = seconds(text) if text[-1:].isalpha() else float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < _LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return seconds
+        found = 0.0
+    if not 0 < found < _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 90, 90s, 5m, 2h or 1d")
+    return found
 
 
 def _sweep(places: "paths.Paths", settings: "Config", environ: Mapping[str, str]) -> None:

@@ -83,9 +83,11 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
             )
         )
     else:
+        names = {run.record.run_id: run.record.name for run in chosen}
         for result in results:
+            label = names[result.run_id] or result.run_id[:12]
             note = f": {result.note}" if result.note else ""
-            print(in_one_line(f"{result.run_id[:12]} {result.how}{note}"))
+            print(in_one_line(f"{label} {result.how}{note}"))
         if not results:
             print("no runs are alive")
     return 1 if any(result.how == "failed" for result in results) else 0

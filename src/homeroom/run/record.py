@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         name: What the user calls it, or None.
         session: How it is held.
         container: Whether it is in a container of its own.
-        trial: Whether it was only to see whether the agent starts.
+        trial: Whether it was only to see whether the agent starts, or to log in.
         worktree: The worktree that was added for it, or None.
         grant: Where the room holds what renews a grant: a digest of that.
         grant_from: The same: where the grant is from, ``store`` or ``vault/<profile>``.

@@ -98,7 +98,7 @@ complete -c homeroom -n '_shtab_homeroom_using start' -l json -d 'with --dry-run
 complete -c homeroom -n '_shtab_homeroom_using start' -l detach -d 'start it in a session of its own, which outlives this terminal (needs tmux)'
 complete -c homeroom -n '_shtab_homeroom_using start' -l name -x -d 'what to call it, in list, attach and stop'
 complete -c homeroom -n '_shtab_homeroom_using start' -l afk -x -d 'give it this to do, without anybody to ask: it ends on its own'
-complete -c homeroom -n '_shtab_homeroom_using start' -l timeout -x -d 'end it after this long (status 124)'
+complete -c homeroom -n '_shtab_homeroom_using start' -l timeout -x -d 'end it after this long, in seconds or as 5m, 2h or 1d (status 124)'
 complete -c homeroom -n '_shtab_homeroom_using start' -l max-idle -x -d 'end it when its transcript has not grown for this long (status 124)'
 complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a dry-run -d 'Print everything that `homeroom start` would do, without doing any of it.'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -s h -l help -d 'show this help message and exit'
