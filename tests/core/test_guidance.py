@@ -62,6 +62,8 @@ KEY = "sk-ant-api03-" + "AbCd0123" * 4
         ("login", "--api-key", KEY, "--json"),
         ("start", "--api-key-env", KEY),
         ("start", KEY),
+        ("start", "--api-key", KEY),
+        ("start", f"--api-key={KEY}"),
         ("dry-run", "--env", f"MY_KEY={KEY}"),
     ],
     ids=lambda words: " ".join(words).replace(KEY, "KEY"),

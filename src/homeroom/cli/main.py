@@ -50,6 +50,9 @@ _COMMANDS = (
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+# Keys are longer.
+_LONGEST_WORD = 16
+
 _DESCRIPTION = """\
 Give every run of a coding agent a private, pinned, sandboxed room: its own HOME, made for
 that run, proven shut before the agent enters, and wiped when it leaves."""
@@ -177,6 +180,14 @@ def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
+def _shown(word: str, longest: int) -> str:
+    """Leave out what may be a key that came to the wrong place: an option's value, a long word."""
+    if re.match(r"--?[a-z]", word):
+        name, equals, _ = word.partition("=")
+        return f"{name}{equals}…" if equals else name
+    return word if len(word) <= longest else "…"
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors say what to do next, as every other error does."""
 
@@ -188,13 +199,10 @@ class _Parser(argparse.ArgumentParser):
 
     def refuse(self, words: Sequence[str], command: str) -> NoReturn:
         """Do the same for words that a command does not know."""
-        if command == "login":
-            known = [word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)]
-            hidden = "" if len(known) == len(words) else "a word that is not shown here"
-            said = ", ".join([*known, *([hidden] if hidden else [])])
-            hint = self._near(known[0]) if known else login.NO_KEY
-        else:
-            said, hint = " ".join(words), self._near(words[0])
+        longest = 0 if command == "login" else _LONGEST_WORD
+        said = " ".join(_shown(word, longest) for word in words)
+        is_word = command == "login" and not words[0].startswith("-")
+        hint = login.NO_KEY if is_word else self._near(words[0])
         if command == "send":
             hint = "a text that begins with - comes after --, as in: homeroom send RUN -- '-x'"
         self._end(f"unrecognized arguments: {said}", hint)
