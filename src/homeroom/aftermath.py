@@ -25,7 +25,7 @@ def sweep_dead(
     places: adoption.Places | None = None,
     tell: Tell | None = None,
     only: str | None = None,
-    is_config_known: bool = True,
+    fault: ConfigError | None = None,
 ) -> sweep.Report:
     """Remove what dead runs left, keeping their transcripts and the logins they renewed.
 
@@ -35,8 +35,8 @@ def sweep_dead(
         places: Where the master stores are; None leaves those alone.
         tell: Says a line to the user.
         only: The one run to look at, whatever its age; None for all.
-        is_config_known: Whether the configuration is the user's. If not, a room stays from which
-            something would be kept by it: its agent is ended.
+        fault: Why the configuration is not the user's. Then a room stays from which something
+            would be kept by it: its agent is ended.
 
     Returns:
         What was done with each entry.
@@ -44,10 +44,10 @@ def sweep_dead(
 
     def keep(instance: home.Instance, of: Record) -> None:
         adapter = provider.get(of.provider)
-        if not is_config_known and (of.grant_from or adapter.transcripts(instance.home)):
+        if fault is not None and (of.grant_from or adapter.transcripts(instance.home)):
             raise ConfigError(
-                "its room stays: whether its transcript is kept, or its login taken back, is for "
-                "your config.toml to say, which cannot be used"
+                "its room stays: whether its transcript is kept, or its login taken back, stands "
+                f"in what cannot be used: {fault.message}"
             )
         secrets = _secrets(adapter, instance)
         is_wanted = not of.trial and (places is None or places.config.run.archive != "never")

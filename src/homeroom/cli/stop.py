@@ -70,9 +70,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         chosen = [find.one(places, word, unread=True) for word in words]
 
     def clean(run_id: str) -> sweep.Report:
-        return aftermath.sweep_dead(
-            places, places=masters, tell=tell, only=run_id, is_config_known=fault is None
-        )
+        return aftermath.sweep_dead(places, places=masters, tell=tell, only=run_id, fault=fault)
 
     results = stop.stop(places, chosen, grace=settings.run.stop_grace, clean=clean)
     if arguments.json:

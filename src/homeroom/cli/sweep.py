@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         dry_run=arguments.dry_run,
         places=masters,
         tell=tell,
-        is_config_known=fault is None,
+        fault=fault,
     )
     failed = report.count("failed")
     if arguments.json:
