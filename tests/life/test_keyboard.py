@@ -78,6 +78,11 @@ def test_a_text_sent_too_early_waits_and_its_enter_is_a_key_of_its_own(
     assert got(tmp_path) == b"write a file|\r|"
 
 
+def test_blanks_need_not_show(tmux: Tmux, hold: Callable[[str], str], tmp_path: Path) -> None:
+    keyboard.type_text(tmux, hold("text"), " ")
+    assert wait_until(lambda: got(tmp_path).replace(b"|", b"") == b" \r")
+
+
 def test_no_text_is_enter_alone(tmux: Tmux, hold: Callable[[str], str], tmp_path: Path) -> None:
     keyboard.type_text(tmux, hold("text"), "")
     assert wait_until(lambda: got(tmp_path)) == b"\r|"
