@@ -51,3 +51,15 @@ def test_what_check_tried_is_not_among_the_runs_that_were(scene: Scene) -> None:
     assert kept[:12] in shown
     assert crashed[:12] in shown
     assert tried[:12] not in shown
+
+
+@pytest.mark.parametrize("trial", [True, False])
+def test_of_a_dead_trial_no_transcript_is_kept_and_of_a_run_it_is(
+    scene: Scene, *, trial: bool
+) -> None:
+    run_id = scene.begin(trial=trial)
+    scene.age()
+    assert scene.main("sweep") == 0
+    assert scene.is_gone(run_id)
+    assert (scene.paths.transcripts / run_id).is_dir() is not trial
+    assert any("crashed" in row for row in listed(scene)[1:]) is not trial
