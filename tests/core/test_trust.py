@@ -11,10 +11,9 @@ from homeroom import config
 from homeroom.errors import ConfigError
 from tests.conftest import PrivateHome
 from tests.support.cli import run_homeroom
+from tests.support.ownership import FOREIGN, only_root
 
 TEXT = '[files]\nwrite = ["/srv/shared"]\n'
-FOREIGN = 4321
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from homeroom.errors import ConfigError
 from homeroom.paths import HOME_VARIABLE, locate
 from tests.conftest import PrivateHome
 from tests.support.cli import run_homeroom
+from tests.support.ownership import FOREIGN, only_root
 
 TEXT = '[files]\nwrite = ["/srv/shared"]\n'
-FOREIGN = 4321
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 
 def make(directory: Path, mode: int = 0o755) -> Path:

@@ -77,6 +77,20 @@ class Session:
         self.terminal.wait_for("Press Ctrl-C again to exit")
         self.terminal.send("C-c")
 
+    def finish(self) -> None:
+        """Ask once more, leave the agent, and end the shell: nothing is left."""
+        self.ask()
+        self.leave()
+        self.terminal.wait_for(SHELL_PROMPT)
+        self.end_shell()
+
+    def send_behind(self) -> None:
+        """Type ``bg``, and wait until the kernel has stopped the job a second time."""
+        self.enter("clear; bg")
+        # The shell tells of that as soon as it shows its prompt again.
+        self.enter("clear; wait; jobs")
+        self.terminal.wait_for(re.compile(r"^\[1\]\+\s+Stopped", re.MULTILINE))
+
     def status(self) -> int:
         """Wait until the shell tells the status of the last command."""
         # Not always at a line's start, since the agent may have left the cursor anywhere.

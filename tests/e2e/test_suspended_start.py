@@ -37,17 +37,11 @@ def test_ctrl_z_while_the_sandbox_comes_up_keeps_the_agent_out_until_fg(
     assert not slow.has_agent()
     assert_shell_has_the_terminal(session)
     if behind:
-        session.enter("clear; bg")
-        # The shell tells of a second stop as soon as it shows its prompt again.
-        session.enter("clear; wait; jobs")
-        session.terminal.wait_for(re.compile(r"^\[1\]\+\s+Stopped", re.MULTILINE))
+        session.send_behind()
         assert not slow.has_agent()
         assert_shell_has_the_terminal(session)
     session.enter("clear; fg")
-    session.ask()
-    session.leave()
-    session.terminal.wait_for(SHELL_PROMPT)
-    session.end_shell()
+    session.finish()
 
 
 def test_ctrl_z_twice_before_the_agent_starts(
@@ -61,10 +55,7 @@ def test_ctrl_z_twice_before_the_agent_starts(
         session.enter("clear; fg")
         wait_until(lambda: not slow.is_stopped())
     slow.come_up()
-    session.ask()
-    session.leave()
-    session.terminal.wait_for(SHELL_PROMPT)
-    session.end_shell()
+    session.finish()
 
 
 def test_ending_the_shell_of_a_suspended_start_leaves_nothing(
@@ -87,15 +78,10 @@ def test_the_agent_stays_out_after_bg_of_a_suspended_run(
     session.type_start(journal.url)
     session.ask()
     session.suspend()
-    session.enter("clear; bg")
-    session.enter("clear; wait; jobs")
-    session.terminal.wait_for(re.compile(r"^\[1\]\+\s+Stopped", re.MULTILINE))
+    session.send_behind()
     assert_shell_has_the_terminal(session)
     session.enter("clear; fg")
-    session.ask()
-    session.leave()
-    session.terminal.wait_for(SHELL_PROMPT)
-    session.end_shell()
+    session.finish()
 
 
 def test_a_one_shot_run_goes_on_behind_the_shell_after_bg(

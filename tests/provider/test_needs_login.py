@@ -8,6 +8,7 @@ import pytest
 
 from homeroom import provider
 from homeroom.provider import Room, SeedFile
+from homeroom.provider.values import Surfaces
 from homeroom.workspace import Workspace
 
 
@@ -32,6 +33,20 @@ def needs(
 @pytest.mark.parametrize("agent", provider.names())
 def test_an_unattended_run_needs_a_login(agent: str, tmp_path: Path) -> None:
     assert needs(agent, room(tmp_path), provider.get(agent).unattended("fix the typo"))
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_settings_of_the_machines_administrator_may_let_it_in(
+    agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is in them: they need not be readable, nor what a link leads to."""
+    managed = tmp_path / "managed.json"
+    surfaces = Surfaces(machine=(str(managed),))
+    monkeypatch.setattr(type(provider.get(agent)), "surfaces", lambda _: surfaces)
+    words = provider.get(agent).unattended("fix the typo")
+    assert needs(agent, room(tmp_path), words)
+    managed.symlink_to(tmp_path / "nothing")
+    assert not needs(agent, room(tmp_path), words)
 
 
 @pytest.mark.parametrize(

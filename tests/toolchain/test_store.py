@@ -20,6 +20,7 @@ from homeroom.toolchain.store import (
     require,
 )
 from tests.conftest import PrivateHome
+from tests.support.ownership import only_root
 from tests.support.tree import snapshot
 from tests.toolchain.conftest import LockDir
 
@@ -150,7 +151,7 @@ def test_a_toolchain_that_others_can_write_is_refused(paths: Paths, mode: int) -
         find(paths, {})
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@only_root
 def test_a_toolchain_of_someone_else_is_refused(paths: Paths) -> None:
     plan = planned(paths, {})
     os.chown(make(plan.root, plan), 65534, 65534)

@@ -126,8 +126,10 @@ class Claude:
         seeds: Sequence[SeedFile],
     ) -> bool:
         """Look for what asks once and ends, with nothing that lets it in."""
+        if not claude_access.asks_once(arguments):
+            return False
         machine = self.surfaces().machine
-        return claude_access.needs_login(room, arguments, passed, seeds, machine)
+        return not common.is_let_in(room, passed, seeds, machine, claude_access.ELSEWHERE)
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]

@@ -1,15 +1,16 @@
 """When Claude Code without a login can do nothing but say so."""
 
-import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from homeroom.provider import common
-from homeroom.provider.values import Room, SeedFile
+from homeroom.provider.common import Elsewhere
 
-_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
-# By these a key, a helper that gives one, or another vendor's address comes from elsewhere.
 _VARIABLES = ("ANTHROPIC_", "CLAUDE_")
-_WORDS = ("apiKeyHelper", *_VARIABLES)
+# A key, a helper that gives one, or another vendor's address.
+ELSEWHERE = Elsewhere(
+    variables=_VARIABLES,
+    files=(".claude/settings.json", ".claude/settings.local.json"),
+    words=("apiKeyHelper", *_VARIABLES),
+)
 # Each may hold the same, asks no model, or lets standard input say anything.
 _OTHER = ("--settings", "--setting-sources", "--help", "-h", "--version", "-v", "--input-format")
 _PRINT = ("-p", "--print")
@@ -17,31 +18,14 @@ _PRINT = ("-p", "--print")
 _ALONE = (*_PRINT, "--", "--verbose", "-c", "--continue", "--dangerously-skip-permissions")
 
 
-def needs_login(
-    room: Room,
-    arguments: Sequence[str],
-    passed: Collection[str],
-    seeds: Sequence[SeedFile],
-    machine: Sequence[str],
-) -> bool:
-    """Tell whether a logged-out room makes nothing of arguments: see ``Provider``.
+def asks_once(arguments: Sequence[str]) -> bool:
+    """Tell whether arguments have the model asked for one answer, and that beyond doubt.
+
+    A word in front of the options may be a command.
 
     Args:
-        room: The room, as planned.
         arguments: The user's own for the CLI.
-        passed: Names of the user's variables that the room gets.
-        seeds: What will be written into the room.
-        machine: Where the machine's administrator keeps settings.
     """
-    if not _asks_once(arguments) or any(name.startswith(_VARIABLES) for name in passed):
-        return False
-    if any(os.path.lexists(path) for path in machine):
-        return False
-    return not common.settings_mention(room, seeds, _SETTINGS, _WORDS)
-
-
-def _asks_once(arguments: Sequence[str]) -> bool:
-    """Know a prompt of ``--print``. A word in front of the options may be a command."""
     if any(word.partition("=")[0] in _OTHER for word in arguments):
         return False
     # Slash commands such as /context answer without a model (measured, 2.1.332). Where no

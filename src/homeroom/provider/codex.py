@@ -125,8 +125,10 @@ class Codex:
         seeds: Sequence[SeedFile],
     ) -> bool:
         """Look for what asks once and ends, with nothing that lets it in."""
+        if not codex_access.asks_once(arguments):
+            return False
         machine = self.surfaces().machine
-        return codex_access.needs_login(room, arguments, passed, seeds, machine)
+        return not common.is_let_in(room, passed, seeds, machine, codex_access.ELSEWHERE)
 
     def resume(
         self, room: Room, transcript: Path, arguments: Sequence[str]

@@ -4,9 +4,11 @@ import base64
 import contextlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from homeroom import seeding
 from homeroom.errors import CredentialError, StorageError
@@ -177,20 +179,43 @@ def copy_tree(directory: Path, to: str) -> list[SeedFile]:
     return seeds
 
 
-def settings_mention(
-    room: Room, seeds: Iterable[SeedFile], names: Iterable[str], words: Collection[str]
+class Elsewhere(msgspec.Struct, frozen=True):
+    """By what an agent can be let in without a login.
+
+    Attributes:
+        variables: How names of variables begin that do so.
+        files: A project's settings, looked for from the workspace up to the project's top.
+        words: What stands in settings that do so.
+    """
+
+    variables: tuple[str, ...]
+    files: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def is_let_in(
+    room: Room,
+    passed: Iterable[str],
+    seeds: Iterable[SeedFile],
+    machine: Iterable[str],
+    elsewhere: Elsewhere,
 ) -> bool:
-    """Tell whether a room's settings hold one of some words, or may do so.
+    """Tell whether something besides a login lets an agent in, or may do so.
 
     Args:
         room: The room, as planned.
+        passed: Names of the user's variables that the room gets.
         seeds: What will be written into it; JSON and TOML count.
-        names: The project's files, looked for from the workspace up to the project's top.
-        words: The words.
+        machine: Where the machine's administrator keeps settings.
+        elsewhere: By what.
 
     Returns:
-        Whether one is there; True as well where a file is there and cannot be read.
+        Whether there is something; True as well where a file is there and cannot be read.
     """
+    if any(name.startswith(elsewhere.variables) for name in passed):
+        return True
+    if any(os.path.lexists(path) for path in machine):
+        return True
     texts = [
         json.dumps(seed.patch).encode() if seed.patch is not None else seed.content
         for seed in seeds
@@ -198,14 +223,14 @@ def settings_mention(
     ]
     directory, top = room.workspace.directory, room.workspace.root
     places = [at for at in (directory, *directory.parents) if at.is_relative_to(top)]
-    for path in [at / name for at in places for name in names]:
+    for path in [at / name for at in places for name in elsewhere.files]:
         try:
             texts.append(read_regular(path, _LIMIT, follow=True))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, StorageError):
             return True
-    return any(word.encode() in text for text in texts for word in words)
+    return any(word.encode() in text for text in texts for word in elsewhere.words)
 
 
 def built_in_commands(agent: str) -> list[SlashCommand]:
