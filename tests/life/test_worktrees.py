@@ -1,6 +1,7 @@
 """A worktree for a run: where it is made, what a run can do in it, what becomes of it."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -138,6 +139,37 @@ def test_commits_that_were_left_behind_are_kept(workspace: Path) -> None:
     git(tree.path, "checkout", "-q", "--detach")
     commit(tree.path, "lost")
     assert finished(tree) == f"{tree.path} was kept: what it has checked out is not merged"
+
+
+def struck(directory: Path, signal_name: str) -> dict[str, str]:
+    """Give an environment whose git is struck by a signal when it looks for a branch."""
+    real = shutil.which("git")
+    directory.mkdir()
+    stub = directory / "git"
+    blow = f'case "$*" in *show-ref*) kill -{signal_name} $$;; esac'
+    stub.write_text(f'#!/bin/sh\n{blow}\nexec {real} "$@"\n')
+    stub.chmod(0o755)
+    return ENVIRON | {"PATH": f"{directory}{os.pathsep}{ENVIRON['PATH']}"}
+
+
+def test_a_git_that_was_killed_has_not_said_that_there_is_no_branch(
+    workspace: Path, tmp_path: Path
+) -> None:
+    """Or what is on it would be removed as if it were nothing."""
+    tree = added(workspace)
+    commit(tree.path)
+    git(tree.path, "checkout", "-q", "--detach", "main")
+    with pytest.raises(WorkspaceError, match=r"git show-ref in .* was ended by signal 9"):
+        worktree.finish(tree, struck(tmp_path / "bin", "KILL"), discard=False)
+    assert git(tree.path, "log", "-1", "--format=%s", tree.branch) == "file\n"
+
+
+def test_ctrl_c_at_the_end_does_not_reach_what_takes_a_worktree_away(
+    workspace: Path, tmp_path: Path
+) -> None:
+    tree = added(workspace)
+    assert worktree.finish(tree, struck(tmp_path / "bin", "INT"), discard=False) is None
+    assert not tree.path.exists()
 
 
 def test_programs_that_a_submodule_names_do_not_run(workspace: Path) -> None:
