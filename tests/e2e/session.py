@@ -70,7 +70,8 @@ class Session:
         self.terminal.send("C-z")
         self.terminal.wait_for(SHELL_PROMPT)
         self.enter("clear; jobs")
-        self.terminal.wait_for(re.compile(r"\A\[1\]\+\s+Stopped\s+\S+python"))
+        # Not the command itself: a long path breaks it anywhere in a narrow terminal.
+        self.terminal.wait_for(re.compile(r"\A\[1\]\+\s+Stopped\s"))
 
     def leave(self) -> None:
         self.terminal.send("C-c")
