@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import signal
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -63,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.option.basetemp:
         config.option.basetemp = tempfile.mkdtemp(prefix="hr-", dir=os.path.realpath("/tmp"))
         config.stash[OWN_TEMP] = Path(config.option.basetemp)
+    # What is switched off for this process (nohup, a script's `&`) is so for all that it starts,
+    # and homeroom leaves it off.
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
