@@ -81,7 +81,9 @@ def test_nothing_is_left_outside_of_the_room_when_all_is_killed(
     argv = namespace.argv(slow.workspace, "start")
     at = argv.index("-m")
     patch = {"proving": "spawned", "asking": None}.get(moment, moment)
-    start = ["-m", "homeroom"] if patch is None else [patched.__file__, patch, "SIGKILL"]
+    # One that nobody answers waits, and the sandbox of one that has been killed soon ends.
+    event = "SIGSTOP" if moment == "proving" else "SIGKILL"
+    start = ["-m", "homeroom"] if patch is None else [patched.__file__, patch, event]
     # Whose end shall come must come to one by itself.
     words = ("--version",) if moment == "ended" else PROMPTS[agent]
     argv = [*argv[:at], *start, "start", agent, "--demo-server", slow.url, "--", *words]
