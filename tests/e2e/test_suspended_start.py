@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from homeroom.toolchain.store import Toolchain
 from tests.e2e.runner import wait_until
-from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
+from tests.e2e.session import ANSWER, PROMPT, Session
 from tests.e2e.slow import SlowSandbox
-from tests.support.model_server import model_server, says
 from tests.support.runs import Journal
 from tests.support.terminal import Terminal
 
@@ -82,24 +80,6 @@ def test_the_agent_stays_out_after_bg_of_a_suspended_run(
     assert_shell_has_the_terminal(session)
     session.enter("clear; fg")
     session.finish()
-
-
-def test_a_one_shot_run_goes_on_behind_the_shell_after_bg(
-    session: Session, slow: SlowSandbox, toolchain: Toolchain
-) -> None:
-    with model_server(toolchain, [says("slow " * 60)], "--latency", "100") as server:
-        seen = Journal(server)
-        slow.go_on()
-        session.start_shell()
-        session.type_start(server.url, "-p", "hi")
-        wait_until(seen.requests)
-        session.terminal.send("C-z")
-        session.terminal.wait_for(SHELL_PROMPT)
-        wait_until(slow.is_stopped)
-        session.enter('clear; bg; wait; echo "status:" $?')
-        session.terminal.wait_for("slow slow")
-        assert session.status() == 0
-        session.end_shell()
 
 
 @pytest.mark.parametrize("how", ["{} &", "timeout 60 {}"], ids=["background job", "timeout"])

@@ -1,5 +1,6 @@
 """A run held in the foreground: the terminal and the streams are the caller's own."""
 
+import contextlib
 import re
 import selectors
 import signal
@@ -18,6 +19,7 @@ from homeroom.session.child import Child
 from homeroom.session.control import Control
 from homeroom.session.job import Job
 from homeroom.session.limits import Limits, Timer
+from homeroom.session.relay import Relay
 from homeroom.session.signals import ENDING, Signals
 
 _START_LIMIT = 60.0
@@ -69,6 +71,7 @@ class Foreground:
     ) -> None:
         self._spawn = spawn
         self._job = Job(signals)
+        self._relay = Relay()
         self._limits = limits or Limits()
         self._expired = False
         self._instance = instance
@@ -85,7 +88,6 @@ class Foreground:
         self._ended_by: int | None = None
         self._killed = False
         self._stop_asked = False
-        self._stop_is_ours = False
         self._is_frozen = False
         self._ladder: list[tuple[float, int]] = []
         self._interrupts: list[float] = []
@@ -110,18 +112,23 @@ class Foreground:
             self._signals.check()
             raise EndedBySignalError(signal.SIGHUP)
         # Another job's are not ours to give back.
-        modes = None if self._job.is_left_out else terminal.remember()
+        modes = terminal.remember() if self._job.has_terminal else None
         self._control = Control(self._instance.control)
         try:
-            with self._job.own_input():
+            with self._streams():
                 self._child = self._spawn(command)
             self._signals.watch_stop()
             self._wait(self._child, self._control, on_start)
         finally:
             self._end_all()
+            self._relay.finish(self._signals.is_ending)
             self._control.close()
             terminal.give_back(modes, reset_screen=self._killed or self._was_ended())
         return self._outcome(self._child)
+
+    def _streams(self) -> contextlib.AbstractContextManager[None]:
+        """Hand over the terminal only where this job has it, and nothing goes on without it."""
+        return contextlib.nullcontext() if self._job.has_terminal else self._relay.in_place()
 
     def _wait(self, child: Child, control: Control, on_start: Callable[[int], None]) -> None:
         start_limit = time.monotonic() + _START_LIMIT
@@ -184,6 +191,7 @@ class Foreground:
 
     def _handle(self, number: int) -> None:
         if number == signal.SIGWINCH:
+            self._relay.resize()
             self._to_agent(signal.SIGWINCH)
         elif number == signal.SIGTSTP:
             self._stop_asked = True
@@ -277,16 +285,12 @@ class Foreground:
 
     def _suspend(self) -> None:
         """The agent has stopped: stop as well, and wake it when the shell says so."""
-        # One that read no keys, and so was stopped by us, may go on behind the shell's back
-        # (`bg`). Any other would take the terminal.
-        is_modest = self._stop_is_ours and terminal.is_by_line()
-        self._stop_is_ours = False
-        if self._stand_still(is_modest=is_modest):
+        if self._stand_still():
             self._control.let_go()
             self._to_agent(signal.SIGWINCH)
 
-    def _stand_still(self, *, is_modest: bool) -> bool:
-        """Stop with all that runs in the sandbox until this job goes on.
+    def _stand_still(self) -> bool:
+        """Stop with all that runs in the sandbox until this job goes on, with its terminal.
 
         Whatever of it went on could read, from a terminal that it has open, what is typed at
         the shell meanwhile. The agent alone is not all, and its word for it not enough.
@@ -296,8 +300,8 @@ class Foreground:
         """
         stopped = self._freeze()
         self._job.stop()
-        self._is_frozen = not is_modest
-        if self._is_frozen and not self._await_terminal():
+        self._is_frozen = True
+        if not self._await_terminal():
             return False
         self._is_frozen = False
         for pid in reversed(stopped):
@@ -326,7 +330,6 @@ class Foreground:
             return
         if self._mode == "job":
             # The agent's parent in the sandbox sees it stop, says so, and wakes it later.
-            self._stop_is_ours = True
             process.send_group(self._agent, signal.SIGSTOP)
             return
-        self._stand_still(is_modest=terminal.is_by_line())
+        self._stand_still()

@@ -1,12 +1,9 @@
 """This process's job: what the shell stops, wakes, and gives the terminal to or takes it from."""
 
-import contextlib
 import errno
-import os
 import signal
 import termios
 import time
-from collections.abc import Iterator
 
 from homeroom.session import terminal
 from homeroom.session.signals import Signals
@@ -19,7 +16,8 @@ class Job:
         signals: This process's signals.
 
     Attributes:
-        is_left_out: Whether another job has the terminal from the beginning.
+        has_terminal: Whether the terminal on standard input is this job's to use, now or as
+            soon as a shell brings it to the front.
         paused: How long this job was stopped in all, in seconds.
     """
 
@@ -27,7 +25,8 @@ class Job:
         self._signals = signals
         # One that a shell has stopped and woken is brought to the front some time; of one
         # that was started in the background (`&`, timeout) nobody knows that.
-        self.is_left_out = terminal.is_lent() and not signals.is_resumed
+        is_left_out = terminal.is_lent() and not signals.is_resumed
+        self.has_terminal = terminal.is_interactive() and not is_left_out
         self.paused = 0.0
 
     def stop(self) -> None:
@@ -43,7 +42,7 @@ class Job:
             Whether it has, or needs none. Else a signal asks for the end, or no shell is
             left that could give it.
         """
-        if self.is_left_out:
+        if not self.has_terminal:
             return True
         begun = time.monotonic()
         # The kernel looks and stops in one step, and looks again when the job goes on; a
@@ -62,19 +61,3 @@ class Job:
         finally:
             signal.signal(signal.SIGTTOU, previous)
             self.paused += time.monotonic() - begun
-
-    @contextlib.contextmanager
-    def own_input(self) -> Iterator[None]:
-        """Let what is started meanwhile have the terminal's input, or an empty one instead."""
-        if not self.is_left_out:
-            yield
-            return
-        kept = os.dup(0)
-        try:
-            empty = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-            os.dup2(empty, 0)
-            os.close(empty)
-            yield
-        finally:
-            os.dup2(kept, 0)
-            os.close(kept)

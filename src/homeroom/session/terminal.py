@@ -23,14 +23,6 @@ def is_interactive() -> bool:
         return False
 
 
-def is_by_line() -> bool:
-    """Tell whether the terminal still hands over lines: no program reads single keys."""
-    try:
-        return bool(termios.tcgetattr(0)[3] & termios.ICANON)
-    except (termios.error, OSError):
-        return True
-
-
 def remember() -> list[Any] | None:
     """Read the terminal's modes; None where standard input is no terminal."""
     try:
