@@ -65,6 +65,9 @@ KEY = "sk-ant-api03-" + "AbCd0123" * 4
         ("start", "--api-key", KEY),
         ("start", f"--api-key={KEY}"),
         ("dry-run", "--env", f"MY_KEY={KEY}"),
+        (KEY,),
+        ("help", KEY),
+        ("transcript", "x", "--export", f"it's\n{KEY}"),
     ],
     ids=lambda words: " ".join(words).replace(KEY, "KEY"),
 )

@@ -195,6 +195,8 @@ class _Parser(argparse.ArgumentParser):
         """Print the usage and the error, and end with 2."""
         # The value of an option that takes none: it may be a key.
         message = re.sub(r"(?s)ignored explicit argument .*", "it takes no value", message)
+        long = rf"(?s)invalid choice: .{{{_LONGEST_WORD + 3},}} \(choose"
+        message = re.sub(long, "invalid choice (choose", message)
         self._end(message, self._hint(message))
 
     def refuse(self, words: Sequence[str], command: str) -> NoReturn:
