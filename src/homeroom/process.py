@@ -41,6 +41,16 @@ def identity(pid: int) -> str | None:
         return None
 
 
+def is_stopped(pid: int, known: str | None) -> bool:
+    """Tell whether a process stands still, as Ctrl-Z makes it.
+
+    Args:
+        pid: A process id.
+        known: The ``identity`` of the process that is meant.
+    """
+    return known is not None and identity(pid) == known and not _is_moving(pid)
+
+
 def descendants(pid: int) -> list[int]:
     """List the living children of a process, their children and so on, parents first."""
     import psutil

@@ -1,5 +1,11 @@
 """``homeroom list``: what a person reads there, with no agent and no sandbox."""
 
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
 import pytest
 
 from homeroom.errors import UsageError
@@ -29,6 +35,34 @@ def test_each_column_begins_where_its_title_does(scene: Scene) -> None:
         held = row[head.index("HELD") - wide :]
         assert held.startswith(("foreground", "tmux+container")), row
         assert row[head.index("WORKSPACE") - wide :] == "/some/where"
+
+
+def test_a_run_that_ctrl_z_has_stopped_is_called_suspended(scene: Scene) -> None:
+    with subprocess.Popen(["sleep", "600"]) as supervisor:
+        run_id, held = scene.alive(supervisor=supervisor.pid)
+        try:
+            assert listed(scene)[1].split()[:2] == [run_id[:12], "running"]
+            supervisor.send_signal(signal.SIGSTOP)
+            deadline = time.monotonic() + 10
+            while listed(scene)[1].split()[:2] != [run_id[:12], "suspended"]:
+                assert time.monotonic() < deadline
+            done = run_homeroom("list", "--json", env=scene.env, cwd=scene.paths.state)
+            [row] = json.loads(done.stdout)["runs"]
+            assert (row["state"], row["suspended"]) == ("running", True)
+        finally:
+            held.release()
+            supervisor.kill()
+
+
+def test_a_worktree_that_a_run_has_left_is_shown_until_it_is_removed(
+    scene: Scene, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    scene.begin("ended", ended=1.0, exit_status=0, worktree=str(tree))
+    assert listed(scene)[1].endswith("/some/where (kept)")
+    tree.rmdir()
+    assert listed(scene)[1].endswith("/some/where")
 
 
 def test_a_command_in_a_hint_can_be_pasted_whatever_the_name(scene: Scene) -> None:

@@ -92,8 +92,10 @@ def _row(places: "Paths", run: "Found") -> dict[str, Any]:
         "run_id": record.run_id,
         "name": record.name,
         "state": run.state,
+        "suspended": run.is_suspended,
         "provider": record.provider,
         "workspace": record.workspace,
+        "worktree": run.worktree,
         "branch": _branch(Path(record.workspace)) if run.is_alive else None,
         "session": record.session,
         "container": record.container,
@@ -144,6 +146,8 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         label = row["name"] or row["run_id"][:12]
         idle = _ago(now, row["last_activity"]) if row["ended"] is None else ""
         branch = f" ({row['branch']})" if row["branch"] else ""
+        kept = " (kept)" if row["worktree"] and row["ended"] is not None else ""
+        state = "suspended" if row["suspended"] else row["state"]
         status = "" if row["exit_status"] is None else f" → {row['exit_status']}"
         held = "container" if row["container"] else row["session"]
         if row["container"] and row["session"] == "tmux":
@@ -151,12 +155,12 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         table.append(
             (
                 label,
-                row["state"] + status,
+                state + status,
                 row["provider"],
                 _ago(now, row["created"]),
                 idle,
                 held,
-                row["workspace"] + branch,
+                row["workspace"] + branch + kept,
             )
         )
     return _aligned([tuple(map(in_one_line, cells)) for cells in table])

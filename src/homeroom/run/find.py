@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from homeroom import home
+from homeroom import home, process
 from homeroom.errors import HomeroomError, StateError, StorageError, UsageError
 from homeroom.files import explain, is_there
 from homeroom.paths import Paths
@@ -34,6 +34,18 @@ class Found(msgspec.Struct, frozen=True):
         if self.record.state in record.FINAL or self.is_alive:
             return self.record.state
         return "crashed"
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it is alive and stands still, by Ctrl-Z in its shell for one."""
+        supervisor = self.record.supervisor, self.record.supervisor_identity
+        return self.is_alive and process.is_stopped(*supervisor)
+
+    @property
+    def worktree(self) -> str | None:
+        """The worktree that was added for it, as long as it is there."""
+        added = self.record.worktree
+        return added if added is not None and os.path.isdir(added) else None
 
 
 class Unread(msgspec.Struct, frozen=True):
