@@ -168,7 +168,8 @@ def freeze(agent: int, ancestor: int, run_id: str) -> list[int]:
     quiet = 0
     for _ in range(_ROUNDS):
         found = {*descendants(ancestor), *members(run_id)} - spared
-        moving = [pid for pid in found if len(_namespace_pids(pid)) >= depth and _is_moving(pid)]
+        inside = [pid for pid in found if len(_namespace_pids(pid)) >= depth]
+        moving = [pid for pid in inside if _is_moving(pid, is_asked=pid in stopped)]
         stopped += [pid for pid in moving if send(pid, signal.SIGSTOP)]
         quiet = 0 if moving else quiet + 1
         # Twice: while one looks, a process can start another behind the look.
@@ -177,12 +178,18 @@ def freeze(agent: int, ancestor: int, run_id: str) -> list[int]:
     return list(dict.fromkeys(stopped))
 
 
-def _is_moving(pid: int) -> bool:
+def _is_moving(pid: int, *, is_asked: bool = False) -> bool:
+    """Tell whether a process goes on; one that was asked to stop does so when it leaves the kernel.
+
+    That can take for ever: in vfork(2) it waits for a child, which stands still as well.
+    """
     import psutil
 
     try:
         status = psutil.Process(pid).status()
     except psutil.Error:
+        return False
+    if is_asked and status == psutil.STATUS_DISK_SLEEP:
         return False
     return status not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
