@@ -1,5 +1,6 @@
 """What an agent gets in place of a terminal that it may write to and must not read."""
 
+import errno
 import os
 import shlex
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from homeroom.errors import ToolError
 from homeroom.session.relay import Relay
 from tests.support.terminal import Terminal
 
@@ -110,7 +112,10 @@ def test_an_agent_goes_on_when_the_terminal_has_gone(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", _RUNS, _GOES_ON, str(tmp_path)]
     with subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs) as started:
         os.close(theirs)
-        assert os.read(ours, 99) == b"begun\r\n"
+        said = b""
+        # The terminal hands a line and its end on one after the other.
+        while not said.endswith(b"\n"):
+            said += os.read(ours, 99)
         os.close(ours)
         (tmp_path / "gone").touch()
         started.wait(timeout=20)
@@ -128,3 +133,13 @@ def test_what_fails_meanwhile_leaves_the_streams_and_no_descriptor(
         raise ZeroDivisionError
     assert [os.fstat(number) for number in (0, 1, 2)] == streams
     assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_where_no_terminal_can_be_made_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setattr(os, "openpty", refuse)
+    with pytest.raises(ToolError, match="cannot make a terminal"), Relay().in_place():
+        pass

@@ -6,24 +6,27 @@ import subprocess
 import psutil
 import pytest
 
+from homeroom.process import RUN_VARIABLE
 from homeroom.toolchain.store import Toolchain
 from tests.e2e.runner import wait_until
 from tests.e2e.session import ANSWER, Session
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says
-from tests.support.runs import Journal, leftovers, processes
+from tests.support.runs import Journal, environment, leftovers, processes
 
 
 def _in_sandbox(session: Session) -> list[psutil.Process]:
-    """List what a run has started: it is not in the shell's session, as homeroom is."""
-    shell = os.getsid(session.terminal.pid())
-    return [one for one in processes(session.home.root) if os.getsid(one.pid) != shell]
+    return [one for one in processes(session.home.root) if RUN_VARIABLE in environment(one)]
 
 
 def _holds_terminal(session: Session, process: psutil.Process) -> bool:
     terminal = os.stat(f"/proc/{session.terminal.pid()}/fd/0")
-    held = f"/proc/{process.pid}/fd"
-    return any(os.path.samestat(terminal, os.stat(f"{held}/{each}")) for each in os.listdir(held))
+    try:
+        held = [entry.stat() for entry in os.scandir(f"/proc/{process.pid}/fd")]
+    except FileNotFoundError:
+        # It has ended, or closed one, meanwhile.
+        return False
+    return any(os.path.samestat(terminal, each) for each in held)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,8 @@ def _holds_terminal(session: Session, process: psutil.Process) -> bool:
         ("{} &", False),
         ("({} &)", False),
         # Of its own job, which no shell brings to the front.
+        # Of a session of its own, to which the kernel does not say who has the terminal.
+        ("setsid -w {}", False),
         ('sh -c "timeout 60 {}; true"', False),
         ("echo words | {}", False),
         ("{} </dev/null", False),
@@ -95,4 +100,37 @@ def test_what_a_run_behind_the_shell_says_is_shown(
     session.type_how(f"({how} &)", journal.url, "-p", "hi")
     session.terminal.wait_for(ANSWER)
     wait_until(lambda: not leftovers(session.home.root))
+    session.end_shell()
+
+
+def test_a_run_whose_caller_was_killed_does_not_keep_the_terminal(
+    session: Session, slow_server: ModelServer
+) -> None:
+    seen = Journal(slow_server)
+    session.start_shell()
+    session.type_how("sh -c '{}; true'", slow_server.url, "-p", "hi")
+    wait_until(seen.requests)
+    shell = psutil.Process(session.terminal.pid())
+    for caller in shell.children():
+        caller.kill()
+    wait_until(lambda: not leftovers(session.home.root))
+    session.enter("clear")
+    session.end_shell()
+
+
+def test_a_run_that_is_told_to_end_does_not_wait_for_a_held_terminal(
+    session: Session, slow_server: ModelServer
+) -> None:
+    seen = Journal(slow_server)
+    session.start_shell()
+    session.type_how("{} &", slow_server.url, "-p", "hi")
+    wait_until(seen.requests)
+    session.terminal.send("C-s")
+    stop = homeroom_argv("stop", "--all")
+    done = subprocess.run(
+        stop, env=session.home.env, cwd=session.workspace, check=True, capture_output=True
+    )
+    assert b"ended" in done.stdout
+    session.terminal.send("C-q")
+    session.enter("clear")
     session.end_shell()

@@ -121,7 +121,8 @@ class Foreground:
             self._wait(self._child, self._control, on_start)
         finally:
             self._end_all()
-            self._relay.finish(self._signals.is_ending)
+            patience = None if self._ended_by is None else _TERMINATE_LIMIT
+            self._relay.finish(self._signals.is_ending, patience)
             self._control.close()
             terminal.give_back(modes, reset_screen=self._killed or self._was_ended())
         return self._outcome(self._child)
@@ -146,6 +147,7 @@ class Foreground:
                 while self._signals.pending:
                     self._handle(self._signals.pending.popleft())
                 self._obey_stop()
+                self._watch_terminal()
                 self._let_in()
                 if child.poll() is not None:
                     self._listen(control)
@@ -162,7 +164,8 @@ class Foreground:
         """How long to sleep: for ever, unless something is due."""
         if self._ladder:
             return max(0.0, self._ladder[0][0] - time.monotonic())
-        return 1.0 if self._inner is None or self._limits.is_set else None
+        is_watched = self._limits.is_set or self._job.has_terminal
+        return 1.0 if self._inner is None or is_watched else None
 
     def _watch_limits(self, timer: Timer) -> None:
         if self._ended_by is None and timer.is_over():
@@ -304,6 +307,8 @@ class Foreground:
         if not self._await_terminal():
             return False
         self._is_frozen = False
+        # The kernel tells only the job in front that the size has changed.
+        self._relay.resize()
         for pid in reversed(stopped):
             process.send(pid, signal.SIGCONT)
         return True
@@ -320,6 +325,11 @@ class Foreground:
         is_starting = self._is_let_in and self._inner is None
         if self._stop_asked and not is_starting:
             self._stop_asked = False
+            self._stop_agent_and_self()
+
+    def _watch_terminal(self) -> None:
+        """Stop when another job has the terminal, though nobody said so: whoever waited is gone."""
+        if self._inner is not None and self._ended_by is None and self._job.is_left_behind():
             self._stop_agent_and_self()
 
     def _stop_agent_and_self(self) -> None:

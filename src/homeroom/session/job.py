@@ -25,9 +25,12 @@ class Job:
         self._signals = signals
         # One that a shell has stopped and woken is brought to the front some time; of one
         # that was started in the background (`&`, timeout) nobody knows that.
-        is_left_out = terminal.is_lent() and not signals.is_resumed
-        self.has_terminal = terminal.is_interactive() and not is_left_out
+        self.has_terminal = terminal.is_own() and (not terminal.is_lent() or signals.is_resumed)
         self.paused = 0.0
+
+    def is_left_behind(self) -> bool:
+        """Tell whether another job has the terminal that was this one's."""
+        return self.has_terminal and terminal.is_lent()
 
     def stop(self) -> None:
         """Stop as Ctrl-Z would have, and return when it goes on."""

@@ -1,11 +1,16 @@
 """An agent's output, shown on the caller's terminal, which the agent itself does not get."""
 
 import contextlib
+import errno
+import math
 import os
 import select
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
+
+from homeroom.errors import ToolError
 
 _PIECE = 65536
 _POLL = 0.05
@@ -30,7 +35,7 @@ class Relay:
         Its input is empty then. What is no terminal it gets as it is.
 
         Raises:
-            OSError: No terminal could be made.
+            ToolError: No terminal could be made.
         """
         kept: dict[int, int] = {}
         try:
@@ -58,14 +63,16 @@ class Relay:
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetwinsize(end, termios.tcgetwinsize(number))
 
-    def finish(self, is_urgent: Callable[[], bool]) -> None:
+    def finish(self, is_urgent: Callable[[], bool], patience: float | None = None) -> None:
         """Wait until all is shown that was written; nobody may be left who writes.
 
         Args:
             is_urgent: Whether there is no time for it: a terminal can be held (Ctrl-S).
+            patience: How long it may take, in seconds; None for as long as it takes.
         """
+        until = math.inf if patience is None else time.monotonic() + patience
         for thread in self._threads:
-            while thread.is_alive() and not is_urgent():
+            while thread.is_alive() and time.monotonic() < until and not is_urgent():
                 thread.join(_POLL)
 
     def _own_streams(self) -> dict[int, int]:
@@ -88,7 +95,15 @@ class Relay:
         return streams
 
     def _open(self, number: int) -> int:
-        ours, theirs = os.openpty()
+        try:
+            ours, theirs = os.openpty()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise
+            raise ToolError(
+                f"cannot make a terminal for the agent's output: {error.strerror}",
+                "close some terminals, or send its output to a file or through `| cat`",
+            ) from error
         self._shown_on[ours] = number
         modes = termios.tcgetattr(theirs)
         # What is written goes through as it is: the caller's terminal does the rest.

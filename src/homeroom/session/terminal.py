@@ -31,6 +31,19 @@ def remember() -> list[Any] | None:
         return None
 
 
+def is_own() -> bool:
+    """Tell whether the terminal on standard input is this process's own.
+
+    Another session's (after setsid(1), below ``su -c``) is not: the kernel stops nobody who
+    reads there while a shell does, and does not even say who has it.
+    """
+    try:
+        os.tcgetpgrp(0)
+    except OSError:
+        return False
+    return True
+
+
 def is_lent() -> bool:
     """Tell whether standard input is this process's own terminal, and another job has it."""
     try:
