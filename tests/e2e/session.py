@@ -8,7 +8,7 @@ import psutil
 
 from tests.conftest import PrivateHome
 from tests.support.cli import homeroom_argv
-from tests.support.runs import assert_nothing_left, command_line, processes
+from tests.support.runs import assert_nothing_left, the_one
 from tests.support.terminal import Terminal
 
 ANSWER = "All is well in here."
@@ -107,10 +107,4 @@ class Session:
         assert_nothing_left(self.home.root)
 
     def agent(self, executable: Path) -> psutil.Process:
-        found = [
-            process
-            for process in processes(self.home.root)
-            if command_line(process)[:1] == [str(executable)]
-        ]
-        assert len(found) == 1, found
-        return found[0]
+        return the_one(self.home.root, str(executable))

@@ -15,7 +15,7 @@ from tests.e2e.runner import wait_until
 from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
 from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says
-from tests.support.runs import Journal, assert_nothing_left, command_line, processes
+from tests.support.runs import Journal, assert_nothing_left, processes, the_one
 
 
 def test_the_first_start_shows_the_prompt_and_answers(
@@ -89,12 +89,7 @@ def kill_agent(session: Session, toolchain: Toolchain) -> None:
 
 
 def end_supervisor(session: Session, _: Toolchain) -> None:
-    [supervisor] = [
-        process
-        for process in processes(session.home.root)
-        if command_line(process)[1:4] == ["-m", "homeroom", "start"]
-    ]
-    supervisor.terminate()
+    the_one(session.home.root, "-m", "homeroom", "start", at=1).terminate()
 
 
 @pytest.mark.parametrize(

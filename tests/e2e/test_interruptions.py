@@ -18,11 +18,10 @@ from tests.support.patched import HAPPENED, STEPS
 from tests.support.runs import (
     Journal,
     assert_nothing_left,
-    command_line,
     is_gone,
     leftovers,
-    processes,
     records,
+    the_one,
 )
 from tests.support.tree import changes, snapshot
 
@@ -90,7 +89,7 @@ def test_an_agent_that_will_not_end_is_killed(runner: Runner, toolchain: Toolcha
         supervisor = runner.popen(server, "-p", "hi")
         wait_until(seen.requests)
         claude = str(toolchain.tools["claude"].path)
-        [agent] = [one for one in processes(runner.home.root) if command_line(one)[:1] == [claude]]
+        agent = the_one(runner.home.root, claude)
         agent.suspend()
         supervisor.send_signal(signal.SIGTERM)
         supervisor.communicate(timeout=30)
@@ -202,7 +201,7 @@ def test_the_agent_of_a_killed_supervisor_is_ended(
         assert stream
         stream.close()
     claude = str(toolchain.tools["claude"].path)
-    [agent] = [one for one in processes(root) if command_line(one)[:1] == [claude]]
+    agent = the_one(root, claude)
     assert not is_gone(agent)
     age(root)
     [entry] = sweep(runner.home)

@@ -105,6 +105,31 @@ def processes(root: Path) -> list[psutil.Process]:
     return found
 
 
+def the_one(root: Path, *words: str, at: int = 0) -> psutil.Process:
+    """Find the process that runs a program.
+
+    A child that it is just starting looks the same, until that has become another program.
+
+    Args:
+        root: The HOMEROOM_HOME.
+        words: A part of its command line.
+        at: Where that part begins.
+    """
+    part = slice(at, at + len(words))
+    same = {one.pid: one for one in processes(root) if command_line(one)[part] == [*words]}
+    found = [one for one in same.values() if _parent(one) not in same]
+    assert len(found) == 1, f"not one {words} but {found}"
+    return found[0]
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.NoSuchProcess:
+        # A child that has ended already, then.
+        return process.pid
+
+
 def is_gone(process: psutil.Process) -> bool:
     """Tell whether a process has ended; whoever has to may not have waited for it yet."""
     try:
