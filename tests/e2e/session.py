@@ -1,5 +1,6 @@
 """homeroom at a terminal, as a person uses it."""
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -108,3 +109,12 @@ class Session:
 
     def agent(self, executable: Path) -> psutil.Process:
         return the_one(self.home.root, str(executable))
+
+    def is_terminal_held_by(self, process: psutil.Process) -> bool:
+        terminal = os.stat(f"/proc/{self.terminal.pid()}/fd/0")
+        try:
+            held = [entry.stat() for entry in os.scandir(f"/proc/{process.pid}/fd")]
+        except FileNotFoundError:
+            # It has ended, or closed one, meanwhile.
+            return False
+        return any(os.path.samestat(terminal, each) for each in held)

@@ -1,6 +1,5 @@
 """What runs while the shell has the terminal cannot read there: a password that is typed, say."""
 
-import os
 import subprocess
 
 import psutil
@@ -17,16 +16,6 @@ from tests.support.runs import Journal, environment, leftovers, processes
 
 def _in_sandbox(session: Session) -> list[psutil.Process]:
     return [one for one in processes(session.home.root) if RUN_VARIABLE in environment(one)]
-
-
-def _holds_terminal(session: Session, process: psutil.Process) -> bool:
-    terminal = os.stat(f"/proc/{session.terminal.pid()}/fd/0")
-    try:
-        held = [entry.stat() for entry in os.scandir(f"/proc/{process.pid}/fd")]
-    except FileNotFoundError:
-        # It has ended, or closed one, meanwhile.
-        return False
-    return any(os.path.samestat(terminal, each) for each in held)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +41,7 @@ def test_only_a_run_that_reads_the_terminal_holds_it(
     wait_until(seen.requests)
     inside = _in_sandbox(session)
     assert len(inside) > 2
-    assert any(_holds_terminal(session, one) for one in inside) == is_held
+    assert any(session.is_terminal_held_by(one) for one in inside) == is_held
     stop = homeroom_argv("stop", "--all")
     subprocess.run(stop, env=session.home.env, cwd=session.workspace, check=True)
     session.enter("wait; clear")
