@@ -57,6 +57,11 @@ def test_all_of_an_agent_stands_still_and_what_started_it_goes_on(
 ) -> None:
     [agent] = _pids(tmp_path / "agent")
     [still] = _pids(tmp_path / "still")
+    deadline = time.monotonic() + 20
+    while psutil.Process(still).status() != psutil.STATUS_STOPPED:
+        # It was told so, and may not have come to it yet.
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     stopped = freeze(agent, sandbox.pid, RUN)
     for pid in (agent, *_pids(tmp_path / "pids")):
         assert psutil.Process(pid).status() in STILL
