@@ -104,6 +104,40 @@ def _limit(words: Sequence[str]) -> float:
     return _TIME_LIMIT if words[0] == "worktree" else _LOOK_LIMIT
 
 
+def intend(
+    directory: Path, branch: str | None, run_id: str, environ: Mapping[str, str]
+) -> tuple[Path, str]:
+    """Tell where a worktree would be added, and what would be checked out. Makes nothing.
+
+    Args:
+        directory: As for ``add``.
+        branch: The same.
+        run_id: The same.
+        environ: The same.
+
+    Returns:
+        Its top, and the branch.
+
+    Raises:
+        ToolError: git is not installed.
+        WorkspaceError: It is no repository.
+    """
+    _, main = _repository(Git(environ), directory)
+    return _place(main, branch, run_id)
+
+
+def _repository(git: Git, directory: Path) -> tuple[Path, Path]:
+    """Find a repository's own directory and its main work tree, the same where it is bare."""
+    common = Path(git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    is_bare = git(directory, "rev-parse", "--is-bare-repository") == "true"
+    return common, common if is_bare else common.parent
+
+
+def _place(main: Path, branch: str | None, run_id: str) -> tuple[Path, str]:
+    short = run_id.removeprefix("run_")[:12]
+    return main.with_name(f"{main.name}.worktrees") / short, branch or f"{_NEW_BRANCH}/{short}"
+
+
 def add(directory: Path, branch: str | None, run_id: str, environ: Mapping[str, str]) -> Worktree:
     """Add a worktree beside a repository.
 
@@ -123,19 +157,15 @@ def add(directory: Path, branch: str | None, run_id: str, environ: Mapping[str, 
             out elsewhere or has an impossible name.
     """
     git = Git(environ)
-    short = run_id.removeprefix("run_")[:12]
-    common = Path(git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-    is_bare = git(directory, "rev-parse", "--is-bare-repository") == "true"
-    prefix = "" if is_bare else git(directory, "rev-parse", "--show-prefix")
-    main = common if is_bare else common.parent
-    name = branch or f"{_NEW_BRANCH}/{short}"
+    common, main = _repository(git, directory)
+    prefix = "" if main == common else git(directory, "rev-parse", "--show-prefix")
+    path, name = _place(main, branch, run_id)
     if not git.succeeds(directory, "check-ref-format", "--branch", name):
         raise WorkspaceError(f"{name!r} cannot be a branch's name", "choose another one")
     exists = git.succeeds(directory, "show-ref", "--verify", "--quiet", f"refs/heads/{name}")
     if not exists and not git.succeeds(directory, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise WorkspaceError(f"{main} has no commit yet, so nothing to check out", "commit first")
     start = git(directory, "rev-parse", "--verify", f"refs/heads/{name}" if exists else "HEAD")
-    path = main.with_name(f"{main.name}.worktrees") / short
     chosen = [str(path), name] if exists else ["-b", name, str(path), start]
     git(directory, "worktree", "add", "--quiet", *chosen)
     # A missing file cannot be guarded. With extensions.worktreeConfig a run that made this one

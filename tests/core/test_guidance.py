@@ -108,6 +108,19 @@ def test_an_agent_in_the_configuration_that_there_is_not_is_its_fault(
         (("-v",), "--version"),
         (("version",), "did you mean --version?"),
         (("logs", "x", "--folow"), "did you mean --follow?"),
+        (("run",), "did you mean start?"),
+        (("ls",), "did you mean list?"),
+        (("status",), "did you mean list?"),
+        (("explain this code please",), "-- -p 'hello'"),
+        (("list", "-a"), "did you mean --all?"),
+        (("list", "review"), "see `homeroom list --help`"),
+        (("start", "-p", "hello"), "-- -p 'hello'"),
+        (("start", "--nonsense"), "-- -p 'hello'"),
+        (("dry-run", "--detach"), "hint: --detach is an option of homeroom start\n"),
+        (("--demo", "start"), "options come after the command, as in: homeroom start --demo"),
+        (("logs", "x", "--json"), "see `homeroom logs --help`"),
+        (("start", "--demo", "--worktree", "codex"), "homeroom start codex --worktree"),
+        (("start", "--demo", "--afk", " "), "--afk: the prompt is empty"),
     ],
     ids=str,
 )
@@ -118,3 +131,8 @@ def test_a_word_that_is_missing_or_misplaced_is_helped_on(
     assert done.returncode == 2
     assert "\nhomeroom: error: " in f"\n{done.stderr}"
     assert said in done.stderr
+
+
+def test_the_usage_in_an_error_is_of_the_command_that_was_given(private_home: PrivateHome) -> None:
+    done = run_homeroom("list", "--al", env=private_home.env, cwd=private_home.home)
+    assert done.stderr.startswith("usage: homeroom list ")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import PrivateHome
 from tests.e2e.runner import Runner
-from tests.e2e.session import ANSWER, SHELL_PROMPT, Session
+from tests.e2e.session import ANSWER, PROMPT, SHELL_PROMPT, Session
 from tests.support.cli import homeroom_argv
 from tests.support.runs import Journal, assert_nothing_left, leftovers, records
 
@@ -128,3 +128,15 @@ def test_what_to_type_to_go_on_with_a_demo_is_a_demo(
     session.type_start(journal.url, "-p", "hi")
     session.terminal.wait_for("to go on with this: homeroom start claude --demo --resume run_")
     assert session.status() == 0
+
+
+def test_nothing_is_said_of_going_on_with_what_was_not_begun(
+    session: Session, journal: Journal, ready_home: PrivateHome
+) -> None:
+    write_config(ready_home, "always")
+    session.start_shell()
+    session.type_start(journal.url)
+    session.terminal.wait_for(PROMPT)
+    session.enter("/exit")
+    assert session.status() == 0
+    assert "to go on with this" not in session.terminal.screen()

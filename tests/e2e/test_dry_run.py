@@ -155,3 +155,34 @@ def test_a_run_does_what_was_planned(runner: Runner, toolchain: Toolchain, works
     assert planned["environment"].items() <= found.items()
     seeded = next(seed for seed in planned["seeds"] if seed["path"] == ".claude/.claude.json")
     assert seeded["keys"]["projects"].keys() <= json.loads(state)["projects"].keys()
+
+
+@pytest.mark.parametrize("branch", [None, "topic"])
+def test_where_a_worktree_would_be_is_shown_and_none_is_made(
+    private_home: PrivateHome, workspace: Path, branch: str | None
+) -> None:
+    """With nothing installed, too."""
+    before = snapshot(private_home.home)
+    words = ("dry-run", "--demo", "--worktree", *([branch] if branch else []))
+    done = run_homeroom(*words, "--json", env=private_home.env, cwd=workspace)
+    document = json.loads(done.stdout)
+    short = document["run_id"].removeprefix("run_")[:12]
+    planned = {
+        "path": str(workspace.resolve().with_name("project.worktrees") / short),
+        "branch": branch or f"homeroom/{short}",
+    }
+    assert document["worktree"] == planned
+    shown = run_homeroom(*words, env=private_home.env, cwd=workspace).stdout
+    assert "\nWorktree, added at the start" in shown
+    assert f"\n  path   {workspace.resolve().parent}" in shown
+    assert changes(before, snapshot(private_home.home)) == []
+
+
+def test_without_a_repository_no_worktree_is_promised(
+    private_home: PrivateHome, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    words = ("dry-run", "--demo", "--worktree", "--json")
+    done = run_homeroom(*words, env=private_home.env, cwd=bare)
+    assert json.loads(done.stdout)["worktree"] is None

@@ -65,6 +65,21 @@ def test_a_worktree_that_a_run_has_left_is_shown_until_it_is_removed(
     assert listed(scene)[1].endswith("/some/where")
 
 
+def test_of_runs_with_one_name_the_ids_are_shown(scene: Scene) -> None:
+    ids = [scene.begin("ended", name="fixer") for _ in range(2)]
+    scene.begin("ended", name="other")
+    shown = "\n".join(listed(scene))
+    for run_id in ids:
+        assert f"fixer ({run_id[:12]}) " in shown
+    assert "\nother  " in shown
+
+
+def test_a_name_that_no_list_could_show_is_refused(scene: Scene) -> None:
+    with pytest.raises(UsageError, match="longer than 64 letters"):
+        find.refuse_taken(scene.paths, "x" * 65)
+    find.refuse_taken(scene.paths, "x" * 64)
+
+
 def test_a_command_in_a_hint_can_be_pasted_whatever_the_name(scene: Scene) -> None:
     run_id, held = scene.alive(name="two words")
     try:

@@ -1,6 +1,7 @@
 """``homeroom dry-run``: the whole plan of a run, and nothing done."""
 
 import argparse
+import contextlib
 import json
 from collections.abc import Mapping
 
@@ -44,14 +45,22 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     Raises:
         HomeroomError: The run could not be planned.
     """
-    from homeroom import config, home, paths, plan, readiness
+    from homeroom import config, home, paths, plan, readiness, worktree
     from homeroom.cli import plan_view
+    from homeroom.errors import HomeroomError
 
     places = paths.locate(environ)
     settings = config.load(places.config_file)
     endpoint = options.UNKNOWN_ENDPOINT if arguments.demo else None
     request = options.request(arguments, settings, places, endpoint)
     decided = plan.make(request, environ, places, settings, home.new_run_id())
-    document = plan_view.document(decided, readiness.obstacle(decided, environ, places))
+    obstacle = readiness.obstacle(decided, environ, places)
+    tree = None
+    if request.worktree is not None:
+        directory, run_id = decided.room.workspace.directory, decided.instance.run_id
+        # Where there is no repository, that is the obstacle.
+        with contextlib.suppress(HomeroomError):
+            tree = worktree.intend(directory, request.worktree or None, run_id, environ)
+    document = plan_view.document(decided, obstacle, tree)
     print(json.dumps(document, indent=2) if arguments.json else plan_view.text(document))
     return 0

@@ -6,10 +6,8 @@ import errno
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from homeroom import __version__
 from homeroom.cli import (
@@ -28,6 +26,7 @@ from homeroom.cli import (
     sweep,
     transcript,
 )
+from homeroom.cli.parser import Parser
 from homeroom.cli.telling import forget_output, tell, write
 from homeroom.errors import HomeroomError, StorageError, advice, exhausted
 
@@ -49,9 +48,6 @@ _COMMANDS = (
 )
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-# Keys are longer.
-_LONGEST_WORD = 16
 
 _DESCRIPTION = """\
 Give every run of a coding agent a private, pinned, sandboxed room: its own HOME, made for
@@ -95,6 +91,9 @@ def _run(own: list[str], theirs: list[str] | None) -> int:
     except HomeroomError as error:
         return _fail(error, as_json="--json" in own)
     except KeyboardInterrupt:
+        if sys.stderr is not None and sys.stderr.isatty():
+            # The terminal has shown ^C, and the shell's prompt would follow it.
+            write("\n")
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone.
@@ -180,78 +179,8 @@ def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
     return words[:at], words[at + 1 :]
 
 
-def _shown(word: str, longest: int) -> str:
-    """Leave out what may be a key that came to the wrong place: an option's value, a long word."""
-    if re.match(r"--?[a-z]", word):
-        name, equals, _ = word.partition("=")
-        return f"{name}{equals}…" if equals else name
-    return word if len(word) <= longest else "…"
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors say what to do next, as every other error does."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the usage and the error, and end with 2."""
-        # The value of an option that takes none: it may be a key.
-        message = re.sub(r"(?s)ignored explicit argument .*", "it takes no value", message)
-        long = rf"(?s)invalid choice: .{{{_LONGEST_WORD + 3},}} \(choose"
-        message = re.sub(long, "invalid choice (choose", message)
-        self._end(message, self._hint(message))
-
-    def refuse(self, words: Sequence[str], command: str) -> NoReturn:
-        """Do the same for words that a command does not know."""
-        longest = 0 if command == "login" else _LONGEST_WORD
-        said = " ".join(_shown(word, longest) for word in words)
-        is_word = command == "login" and not words[0].startswith("-")
-        hint = login.NO_KEY if is_word else self._near(words[0])
-        if command == "send":
-            hint = "a text that begins with - comes after --, as in: homeroom send RUN -- '-x'"
-        self._end(f"unrecognized arguments: {said}", hint)
-
-    def _end(self, message: str, hint: str | None) -> NoReturn:
-        # The own way of an older argparse (3.11.2) fails where stderr does, or is closed.
-        write(self.format_usage())
-        tell(f"error: {message}")
-        if hint:
-            tell(f"hint: {hint}")
-        sys.exit(2)
-
-    def _near(self, unknown: str) -> str:
-        import difflib
-
-        near = difflib.get_close_matches(unknown.partition("=")[0], self._options(), n=1)
-        if near:
-            return f"did you mean {near[0]}?"
-        return "what is for the agent comes after --, as in: homeroom start -- -p 'hello'"
-
-    def _hint(self, message: str) -> str | None:
-        import difflib
-
-        if re.search(r"required: run\b", message):
-            return "name a run: `homeroom list` shows them"
-        if message.endswith("required: COMMAND"):
-            return "homeroom --help, or homeroom --version"
-        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if wrong is None:
-            return None
-        if wrong[1] == "version":
-            return "did you mean --version?"
-        known = [word.strip("' ") for word in wrong[2].split(",")]
-        near = difflib.get_close_matches(wrong[1], known, n=1)
-        return f"did you mean {near[0]}?" if near else None
-
-    def _options(self) -> list[str]:
-        """List the options of every command: argparse does not say which one was given."""
-        parsers = [self]
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-                parsers += action.choices.values()
-        return sorted({word for one in parsers for word in one._option_string_actions})  # noqa: SLF001
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="homeroom",
         description=_DESCRIPTION,
         epilog=_EPILOG,

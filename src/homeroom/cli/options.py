@@ -111,6 +111,8 @@ def _arguments(arguments: argparse.Namespace, agent: str) -> tuple[str, ...]:
     prompt = getattr(arguments, "afk", None)
     if prompt is None:
         return tuple(arguments.arguments)
+    if not prompt.strip():
+        raise UsageError("--afk: the prompt is empty", "say what is to be done")
     if arguments.arguments:
         raise UsageError("--afk gives the agent its arguments: leave out what comes after --")
     return tuple(provider.get(agent).unattended(prompt))
@@ -144,6 +146,7 @@ def request(
     Returns:
         What was asked for.
     """
+    from homeroom import provider
     from homeroom.config import VARIABLE
     from homeroom.errors import UsageError
     from homeroom.request import Request
@@ -157,6 +160,12 @@ def request(
     if arguments.discard and arguments.worktree is None:
         raise UsageError(
             "--discard goes with --worktree: nothing else is removed at the end", "add --worktree"
+        )
+    if not arguments.agent and arguments.worktree in provider.names():
+        word = arguments.worktree
+        raise UsageError(
+            f"--worktree {word}: that would be a branch of the agent's name",
+            f"the agent comes first: homeroom start {word} --worktree",
         )
     if arguments.api_key_env and not VARIABLE.fullmatch(arguments.api_key_env):
         # It may be the key itself.

@@ -10,18 +10,25 @@ from homeroom.cli.printable import in_one_line
 from homeroom.credential.secret import Secret
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from homeroom.errors import HomeroomError
     from homeroom.plan import Plan
 
 SCHEMA = 1
 
 
-def document(plan: "Plan", obstacle: "HomeroomError | None" = None) -> dict[str, Any]:
+def document(
+    plan: "Plan",
+    obstacle: "HomeroomError | None" = None,
+    worktree: "tuple[Path, str] | None" = None,
+) -> dict[str, Any]:
     """Render a plan for machines; ``docs/reference/json.md`` describes every key.
 
     Args:
         plan: What would be done.
         obstacle: Why it could not be done now, or None.
+        worktree: Where one would be added first, and its branch; or None.
 
     Returns:
         A document that holds no secret: each is a mask or a digest.
@@ -38,6 +45,7 @@ def document(plan: "Plan", obstacle: "HomeroomError | None" = None) -> dict[str,
             "root": str(workspace.root),
             "git_directories": [str(path) for path in workspace.git_directories],
         },
+        "worktree": {"path": str(worktree[0]), "branch": worktree[1]} if worktree else None,
         "instance": {"home": str(plan.instance.home), "tmp": str(plan.instance.tmp)},
         "toolchain": {
             "root": str(plan.toolchain.root),
@@ -132,10 +140,14 @@ def text(document: dict[str, Any]) -> str:
     """
     lines = [f"A run of {document['provider']} in {document['workspace']['directory']}", ""]
     if document["missing"]:
-        lines += [f"NOT READY: {', '.join(document['missing'])} missing; run `homeroom setup`", ""]
+        lacking = ", ".join(document["missing"])
+        lines += [f"NOT READY: missing: {lacking}; run `homeroom setup`", ""]
     elif document["obstacle"]:
         lines += [f"NOT READY: {document['obstacle']['message']}"]
         lines += [f"  {located(hint)}" for hint in [document["obstacle"]["hint"]] if hint] + [""]
+    if document["worktree"]:
+        lines += ["Worktree, added at the start; the rules for the workspace below move there"]
+        lines += [f"  {name:<6} {value}" for name, value in document["worktree"].items()] + [""]
     lines.append(f"Tools ({document['toolchain']['root']})")
     for tool in document["toolchain"]["tools"]:
         lines.append(f"  {tool['name']:<13} {tool['version']:<10} {tool['hash']}")

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  homeroom list              the runs that are alive
+  homeroom list              the runs that are there
   homeroom list --all        the ended ones as well
   homeroom list --watch      again every second, until Ctrl-C
   homeroom list --json       one JSON document (docs/reference/json.md)"""
@@ -34,7 +35,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "list",
         help="list runs",
-        description="List the runs that are alive.",
+        description="List the runs that are alive, and those that died and were not swept yet.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -142,8 +143,10 @@ def _last_activity(places: "Paths", run: "Found") -> float | None:
 def _table(rows: Sequence[dict[str, Any]]) -> str:
     table = [("RUN", "STATE", "AGENT", "AGE", "IDLE", "HELD", "WORKSPACE")]
     now = time.time()
+    names = Counter(row["name"] for row in rows)
     for row in rows:
-        label = row["name"] or row["run_id"][:12]
+        name, short = row["name"], row["run_id"][:12]
+        label = short if name is None else f"{name} ({short})" if names[name] > 1 else name
         idle = _ago(now, row["last_activity"]) if row["ended"] is None else ""
         branch = f" ({row['branch']})" if row["branch"] else ""
         kept = " (kept)" if row["worktree"] and row["ended"] is not None else ""

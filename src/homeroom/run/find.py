@@ -14,6 +14,7 @@ from homeroom.run import lock, record
 from homeroom.run.record import Record
 
 _SHORTEST = 4
+_LONGEST_NAME = 64
 _BEGINNING = 10.0
 
 
@@ -162,6 +163,8 @@ def refuse_taken(paths: Paths, name: str | None, run_id: str | None = None) -> N
         return
     if not name or any(not letter.isprintable() for letter in name) or name != name.strip():
         raise UsageError(f"--name {name!r}: not a name", "use letters and digits")
+    if len(name) > _LONGEST_NAME:
+        raise UsageError(f"--name: longer than {_LONGEST_NAME} letters", "use a shorter one")
     for other in all_runs(paths)[0]:
         if other.is_alive and other.record.name == name and other.record.run_id != run_id:
             raise UsageError(

@@ -116,7 +116,7 @@ complete -c homeroom -n '_shtab_homeroom_using dry-run' -l worktree -x -d 'work 
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l discard -d 'with --worktree: remove it at the end with all that is in it'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l seed -xka "settings commands agents skills instructions mcp" -d 'copy this preference of yours into the room: settings, commands, agents, skills, instructions or mcp (may be repeated)'
 complete -c homeroom -n '_shtab_homeroom_using dry-run' -l json -d 'print one JSON document'
-complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a list -d 'List the runs that are alive.'
+complete -c homeroom -n '_shtab_homeroom_using; and test $_shtab_homeroom_npos -eq 0' -a list -d 'List the runs that are alive, and those that died and were not swept yet.'
 complete -c homeroom -n '_shtab_homeroom_using list' -s h -l help -d 'show this help message and exit'
 complete -c homeroom -n '_shtab_homeroom_using list' -l all -d 'also the ended ones'
 complete -c homeroom -n '_shtab_homeroom_using list' -l watch -d 'show the list again every second'
