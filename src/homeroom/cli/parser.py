@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(r"(?s)ignored explicit argument .*", "it takes no value", message)
         hint = _hint(message)
         long = rf"(?s)invalid choice: .{{{_LONGEST_WORD + 3},}} \(choose"
-        self._end(re.sub(long, "invalid choice (choose", message), hint)
+        self.end(re.sub(long, "invalid choice (choose", message), hint)
 
     def refuse(self, words: Sequence[str], command: str) -> NoReturn:
         """Do the same for words that a command does not know.
@@ -50,9 +50,8 @@ class Parser(argparse.ArgumentParser):
         longest = 0 if command == "login" else _LONGEST_WORD
         said = " ".join(_shown(word, longest) for word in words)
         parsers = self._commands()
-        parsers[command]._end(  # noqa: SLF001 - another one of this class
-            f"unrecognized arguments: {said}", _advice(words[0], command, parsers)
-        )
+        advice = _advice(words[0], command, parsers)
+        parsers[command].end(f"unrecognized arguments: {said}", advice)
 
     def _commands(self) -> "dict[str, Parser]":
         choices: dict[str, Parser] = {}
@@ -65,7 +64,8 @@ class Parser(argparse.ArgumentParser):
         """List what this command's options are called."""
         return sorted(self._option_string_actions)
 
-    def _end(self, message: str, hint: str | None) -> NoReturn:
+    def end(self, message: str, hint: str | None) -> NoReturn:
+        """Print this command's usage, an error and a hint, and end with 2."""
         # The own way of an older argparse (3.11.2) fails where stderr does, or is closed.
         write(self.format_usage())
         tell(f"error: {message}")
