@@ -13,6 +13,10 @@ STUBS = {
         '[ "$1" = -S ] && shift 4; [ "$1" = -V ] && echo tmux 1.8; exit 1',
         "tmux 1.8 is too",
     ),
+    "never there": (
+        "echo server exited unexpectedly >&2; exit 1",
+        "tmux new-session failed: server exited unexpectedly",
+    ),
     "refusing": ("echo no server >&2; exit 1", "tmux new-session failed: no server"),
 }
 
@@ -58,6 +62,19 @@ def test_a_tmux_that_will_not_do_is_told_and_nothing_is_left(
 def test_versions_that_will_do_are_taken(life: Life, tmp_path: Path, said: str) -> None:
     real = shutil.which("tmux", path=life.home.env["PATH"])
     script = f'case "$*" in *-V*) echo {said};; *) exec {real} "$@";; esac'
+    done = life.start("--detach", "--afk", "hi", env=with_tmux(life, tmp_path / "bin", script))
+    assert done.returncode == 0, done.stderr
+    assert life.wait_over(done.stdout.strip())["exit_status"] == 0
+
+
+@pytest.mark.parametrize("said", ["server exited unexpectedly", "lost server"])
+def test_a_server_that_ends_with_its_last_run_at_this_moment_is_started_anew(
+    life: Life, tmp_path: Path, said: str
+) -> None:
+    """It has taken the call by then, and never answers."""
+    real = shutil.which("tmux", path=life.home.env["PATH"])
+    ended = f'[ -e {tmp_path}/ended ] || {{ : >{tmp_path}/ended; echo "{said}" >&2; exit 1; }}'
+    script = f'case "$*" in *new-session*) {ended};; esac; exec {real} "$@"'
     done = life.start("--detach", "--afk", "hi", env=with_tmux(life, tmp_path / "bin", script))
     assert done.returncode == 0, done.stderr
     assert life.wait_over(done.stdout.strip())["exit_status"] == 0

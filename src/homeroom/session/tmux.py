@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from homeroom.paths import Paths
 _SIZE = ("-x", "200", "-y", "50")
 _TIME_LIMIT = 20.0
 _TRIES = 3
+_PAUSE = 0.1
+# What tmux says when its server ends before it has answered (client_exit_message, client.c).
+_GONE = ("server exited", "lost server")
 # Of 2017: named buffers, and targets that match as a whole.
 _OLDEST = (2, 6)
 _CURE = (
@@ -86,7 +90,7 @@ class Tmux:
         # Several words are executed as they are, a single one by the user's shell.
         start = ("new-session", "-d", *_SIZE, "-s", run_id, "-c", str(directory), "--")
         try:
-            self._run(*start, *(_word(word) for word in argv))
+            self._begin(*start, *(_word(word) for word in argv))
             # Not the user's terminal: the shell that tmux starts for this only appends.
             self._run("pipe-pane", "-t", f"={run_id}:", f"cat >> {shlex.quote(str(log))}")
             self._label(run_id, label)
@@ -95,6 +99,19 @@ class Tmux:
                 self._call("kill-session", "-t", f"={run_id}")
             log.unlink(missing_ok=True)
             raise
+
+    def _begin(self, *words: str) -> None:
+        """Make a session, again where the server was just about to end with its last one.
+
+        It takes the call, and goes without an answer: nothing was made.
+        """
+        done = self._call(*words)
+        for _ in range(_TRIES):
+            if done.returncode == 0 or not any(one in done.stderr for one in _GONE):
+                break
+            time.sleep(_PAUSE)
+            done = self._call(*words)
+        _require_done(done, words[0])
 
     def _label(self, run_id: str, label: str) -> None:
         """Have the status line say whose terminal this is, and how to leave it."""
@@ -196,10 +213,7 @@ class Tmux:
             )
 
     def _run(self, *words: str, said: str = "") -> None:
-        done = self._call(*words, said=said)
-        if done.returncode != 0:
-            said = done.stderr.strip() or f"status {done.returncode}"
-            raise ToolError(f"tmux {words[0]} failed: {said}", "homeroom check --only system")
+        _require_done(self._call(*words, said=said), words[0])
 
     def _call(self, *words: str, said: str = "") -> "subprocess.CompletedProcess[str]":
         # The server keeps the environment that it is started with: only what it needs.
@@ -229,6 +243,12 @@ class Tmux:
             ) from error
         except OSError as error:
             raise ToolError(f"tmux cannot be run: {error.strerror}", _CURE) from error
+
+
+def _require_done(done: "subprocess.CompletedProcess[str]", word: str) -> None:
+    if done.returncode != 0:
+        said = done.stderr.strip() or f"status {done.returncode}"
+        raise ToolError(f"tmux {word} failed: {said}", "homeroom check --only system")
 
 
 def _word(word: str) -> str:
