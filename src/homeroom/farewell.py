@@ -1,11 +1,9 @@
 """The last words of a run: whether its transcript is kept, and how to go on with it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from homeroom import transcript, trash
 from homeroom.config import Config
-from homeroom.errors import HomeroomError
 from homeroom.paths import Paths
 from homeroom.plan import Plan
 from homeroom.session import question
@@ -42,17 +40,11 @@ def part(
     is_ask = config.run.archive == "ask" and question.can_ask()
     if is_ask and not question.yes("Keep this run's transcript?", signals):
         trash.discard(kept, paths.trash)
-    elif asked.interactive and not is_killed and _was_begun(decided, kept):
+    elif (
+        asked.interactive
+        and not is_killed
+        and transcript.is_begun(paths, decided.provider, decided.room.workspace.directory, run_id)
+    ):
         # What the agent says about that is of a home that is gone.
         demo = " --demo" if asked.endpoint is not None else ""
         tell(f"to go on with this: homeroom start {asked.agent}{demo} --resume {run_id[:12]}")
-
-
-def _was_begun(decided: Plan, kept: Path) -> bool:
-    """Tell whether anything was said: agents keep what they cannot resume, too."""
-    adapter = decided.provider
-    try:
-        found = adapter.locate_transcript(kept, decided.room.workspace.directory)
-        return found is not None and any(True for _ in transcript.messages(adapter, found))
-    except (HomeroomError, OSError):
-        return False

@@ -48,7 +48,14 @@ def is_stopped(pid: int, known: str | None) -> bool:
         pid: A process id.
         known: The ``identity`` of the process that is meant.
     """
-    return known is not None and identity(pid) == known and not _is_moving(pid)
+    if known is None or identity(pid) != known:
+        return False
+    import psutil
+
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
 
 
 def descendants(pid: int) -> list[int]:

@@ -31,16 +31,37 @@ def locate(paths: Paths, run: Found) -> tuple[Provider, Path]:
     adapter = provider.get(record.provider)
     instance = home.instance_of(paths, record.run_id)
     root = instance.home if run.is_alive else paths.transcripts / record.run_id
-    found = adapter.locate_transcript(root, Path(record.workspace))
-    if found is not None and not _is_below(found, root):
-        raise StorageError(
-            f"the transcript of {record.run_id} lies outside of its room: {found}",
-            "the agent may have put a symlink there; look at it before you read it",
-        )
+    found = _find(adapter, root, Path(record.workspace), record.run_id)
     if found is None:
         kept = "it has said nothing yet" if run.is_alive else "none was kept"
         raise UsageError(f"there is no transcript of {record.run_id}: {kept}")
     return adapter, found
+
+
+def is_begun(paths: Paths, adapter: Provider, workspace: Path, run_id: str) -> bool:
+    """Tell whether anything is said in what was kept of a run: agents write down silence, too.
+
+    Args:
+        paths: homeroom's directories.
+        adapter: The run's.
+        workspace: Where it worked.
+        run_id: The run.
+    """
+    try:
+        found = _find(adapter, paths.transcripts / run_id, workspace, run_id)
+        return found is not None and any(True for _ in messages(adapter, found))
+    except (StorageError, OSError):
+        return False
+
+
+def _find(adapter: Provider, root: Path, workspace: Path, run_id: str) -> Path | None:
+    found = adapter.locate_transcript(root, workspace)
+    if found is not None and not _is_below(found, root):
+        raise StorageError(
+            f"the transcript of {run_id} lies outside of its room: {found}",
+            "the agent may have put a symlink there; look at it before you read it",
+        )
+    return found
 
 
 def _is_below(found: Path, root: Path) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 import docker
 import pytest
 
-from homeroom.process import RUN_VARIABLE
 from homeroom.session import engine
 from homeroom.toolchain.store import Toolchain
 from tests.container.conftest import Contained
@@ -254,10 +253,10 @@ def test_a_run_behind_the_shell_is_shown_and_does_not_hold_the_terminal(
     argv = homeroom_argv("start", "--session", "container", "--demo-server", slow.url)
     session.enter(f"clear; {shlex.join([*argv, '--', '-p', 'hi'])} &")
     wait_until(seen.requests)
-    inside = [one for one in processes(session.home.root) if RUN_VARIABLE in environment(one)]
+    inside = session.sandboxed()
     assert len(inside) > 2
     assert not any(session.is_terminal_held_by(one) for one in inside)
-    slow.do("stop", "--all")
+    session.stop_all()
     session.enter("wait; clear")
     session.end_shell()
 

@@ -3,13 +3,15 @@
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import psutil
 
+from homeroom.process import RUN_VARIABLE
 from tests.conftest import PrivateHome
 from tests.support.cli import homeroom_argv
-from tests.support.runs import assert_nothing_left, the_one
+from tests.support.runs import assert_nothing_left, environment, processes, the_one
 from tests.support.terminal import Terminal
 
 ANSWER = "All is well in here."
@@ -109,6 +111,19 @@ class Session:
 
     def agent(self, executable: Path) -> psutil.Process:
         return the_one(self.home.root, str(executable))
+
+    def sandboxed(self) -> list[psutil.Process]:
+        """List what runs in the sandbox of a run, and the sandbox itself."""
+        found = processes(self.home.root)
+        return [one for one in found if RUN_VARIABLE in environment(one)]
+
+    def stop_all(self) -> str:
+        """Run ``homeroom stop --all`` elsewhere, and return what it says."""
+        argv, env = homeroom_argv("stop", "--all"), self.home.env
+        done = subprocess.run(
+            argv, env=env, cwd=self.workspace, check=True, capture_output=True, text=True
+        )
+        return done.stdout
 
     def is_terminal_held_by(self, process: psutil.Process) -> bool:
         terminal = os.stat(f"/proc/{self.terminal.pid()}/fd/0")

@@ -3,14 +3,12 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.e2e.runner import wait_until
 from tests.e2e.session import SHELL_PROMPT, Session
-from tests.support.cli import homeroom_argv
 from tests.support.runs import Journal
 
 _FILES = 60_000
@@ -98,14 +96,7 @@ def test_a_terminal_that_another_job_has_is_left_as_that_set_it(
     sign = tmp_path / "sign"
     _enter(session, _SETS_THE_TERMINAL, tmp_path / "sets.py", sign)
     session.terminal.wait_for(re.compile("^set$", re.MULTILINE))
-    done = subprocess.run(
-        homeroom_argv("stop", "--all"),
-        env=session.home.env,
-        cwd=session.workspace,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    session.stop_all()
     wait_until(lambda: not list((session.home.root / "state" / "instances").glob("run_*")))
     sign.touch()
     session.terminal.wait_for("kept: True")

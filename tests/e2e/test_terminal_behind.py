@@ -1,21 +1,15 @@
 """What runs while the shell has the terminal cannot read there: a password that is typed, say."""
 
-import subprocess
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
 
-from homeroom.process import RUN_VARIABLE
 from homeroom.toolchain.store import Toolchain
 from tests.e2e.runner import wait_until
 from tests.e2e.session import ANSWER, Session
-from tests.support.cli import homeroom_argv
 from tests.support.model_server import ModelServer, model_server, says
-from tests.support.runs import Journal, environment, leftovers, processes
-
-
-def _in_sandbox(session: Session) -> list[psutil.Process]:
-    return [one for one in processes(session.home.root) if RUN_VARIABLE in environment(one)]
+from tests.support.runs import Journal, leftovers
 
 
 @pytest.mark.parametrize(
@@ -24,9 +18,9 @@ def _in_sandbox(session: Session) -> list[psutil.Process]:
         ("{}", True),
         ("{} &", False),
         ("({} &)", False),
-        # Of its own job, which no shell brings to the front.
         # Of a session of its own, to which the kernel does not say who has the terminal.
         ("setsid -w {}", False),
+        # Of a job of its own, which no shell brings to the front.
         ('sh -c "timeout 60 {}; true"', False),
         ("echo words | {}", False),
         ("{} </dev/null", False),
@@ -39,46 +33,53 @@ def test_only_a_run_that_reads_the_terminal_holds_it(
     session.start_shell()
     session.type_how(how, slow_server.url, "-p", "hi")
     wait_until(seen.requests)
-    inside = _in_sandbox(session)
+    inside = session.sandboxed()
     assert len(inside) > 2
     assert any(session.is_terminal_held_by(one) for one in inside) == is_held
-    stop = homeroom_argv("stop", "--all")
-    subprocess.run(stop, env=session.home.env, cwd=session.workspace, check=True)
+    session.stop_all()
     session.enter("wait; clear")
     session.end_shell()
 
 
+@pytest.fixture
+def suspended(session: Session, toolchain: Toolchain) -> Iterator[Callable[[str, str], Session]]:
+    """Start a one-shot run whose answer takes some seconds, and press Ctrl-Z meanwhile."""
+    with model_server(toolchain, [says("slow " * 60)], "--latency", "100") as server:
+        seen = Journal(server)
+
+        def begin(how: str, question: str) -> Session:
+            session.start_shell()
+            session.type_how(how, server.url, "-p", *question.split())
+            wait_until(seen.requests)
+            session.suspend()
+            agent = session.agent(toolchain.tools["claude"].path)
+            wait_until(lambda: agent.status() == psutil.STATUS_STOPPED)
+            return session
+
+        yield begin
+
+
+def _assert_answers_after(session: Session, word: str) -> None:
+    session.enter(f'clear; {word}; echo "status:" $?')
+    session.terminal.wait_for("slow slow")
+    assert session.status() == 0
+    session.end_shell()
+
+
 def test_a_run_that_has_the_terminal_stays_stopped_after_bg_until_fg(
-    session: Session, toolchain: Toolchain
+    suspended: Callable[[str, str], Session], toolchain: Toolchain
 ) -> None:
-    with model_server(toolchain, [says("slow " * 60)], "--latency", "100") as server:
-        seen = Journal(server)
-        session.start_shell()
-        session.type_start(server.url, "-p", "hi")
-        wait_until(seen.requests)
-        session.suspend()
-        session.send_behind()
-        agent = session.agent(toolchain.tools["claude"].path)
-        assert agent.status() == psutil.STATUS_STOPPED
-        session.enter('clear; fg; echo "status:" $?')
-        session.terminal.wait_for("slow slow")
-        assert session.status() == 0
-        session.end_shell()
+    session = suspended("{}", "hi")
+    session.send_behind()
+    agent = session.agent(toolchain.tools["claude"].path)
+    assert agent.status() == psutil.STATUS_STOPPED
+    _assert_answers_after(session, "fg")
 
 
-def test_a_run_that_reads_a_pipe_goes_on_after_bg(session: Session, toolchain: Toolchain) -> None:
-    with model_server(toolchain, [says("slow " * 60)], "--latency", "100") as server:
-        seen = Journal(server)
-        session.start_shell()
-        session.type_how("echo words | {}", server.url, "-p")
-        wait_until(seen.requests)
-        session.suspend()
-        agent = session.agent(toolchain.tools["claude"].path)
-        assert agent.status() == psutil.STATUS_STOPPED
-        session.enter('clear; bg; wait; echo "status:" $?')
-        session.terminal.wait_for("slow slow")
-        assert session.status() == 0
-        session.end_shell()
+def test_a_run_that_reads_a_pipe_goes_on_after_bg(
+    suspended: Callable[[str, str], Session],
+) -> None:
+    _assert_answers_after(suspended("echo words | {}", ""), "bg; wait")
 
 
 @pytest.mark.parametrize("how", ["{} 2>&1 | cat", "{} 2>/dev/null", "{} >/dev/tty"])
@@ -115,11 +116,7 @@ def test_a_run_that_is_told_to_end_does_not_wait_for_a_held_terminal(
     session.type_how("{} &", slow_server.url, "-p", "hi")
     wait_until(seen.requests)
     session.terminal.send("C-s")
-    stop = homeroom_argv("stop", "--all")
-    done = subprocess.run(
-        stop, env=session.home.env, cwd=session.workspace, check=True, capture_output=True
-    )
-    assert b"ended" in done.stdout
+    assert "ended" in session.stop_all()
     session.terminal.send("C-q")
     session.enter("clear")
     session.end_shell()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from homeroom.cli import login
 from homeroom.cli.telling import tell, write
 
 # Keys are longer.
@@ -83,8 +84,6 @@ def _shown(word: str, longest: int) -> str:
 
 
 def _advice(word: str, command: str, parsers: dict[str, Parser]) -> str:
-    from homeroom.cli import login
-
     if command == "login" and not word.startswith("-"):
         return login.NO_KEY
     if command == "send":
