@@ -70,9 +70,12 @@ def test_a_run_that_has_the_terminal_stays_stopped_after_bg_until_fg(
     suspended: Callable[[str, str], Session], toolchain: Toolchain
 ) -> None:
     session = suspended("{}", "hi")
-    session.send_behind()
     agent = session.agent(toolchain.tools["claude"].path)
+    turns = agent.num_ctx_switches()
+    session.send_behind()
     assert agent.status() == psutil.STATUS_STOPPED
+    # Nor was it awake meanwhile.
+    assert agent.num_ctx_switches() == turns
     _assert_answers_after(session, "fg")
 
 
